@@ -1,0 +1,1 @@
+"""Framework-free numerics and storage: corpora, features, inference, learners, models, SQL."""
