@@ -1,0 +1,138 @@
+"""Everything that can be configured, read from the environment once and passed down.
+
+Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module that
+reads the environment.
+"""
+
+import dataclasses
+import logging
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import Invalid
+
+PREFIX = "TAGSMITH_"
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+#: Loopback, so that a first try on a laptop does not open a service without keys to the network.
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8765
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Configuration of one process. Sizes are in bytes and times in seconds."""
+
+    #: Address the API listens on.
+    host: str = DEFAULT_HOST
+    #: Port the API listens on; 0 lets the system choose one.
+    port: int = DEFAULT_PORT
+    #: Where the embedded database, the private Redis and the model cache live.
+    data_dir: Path = Path(".tagsmith")
+    #: SQLAlchemy address of the database; empty means an SQLite file in `data_dir`.
+    database_url: str = ""
+    #: Address of Redis; None means a private one that `tagsmith up` starts and stops.
+    redis_url: str | None = None
+
+    #: API processes that share the port.
+    api_processes: int = 1
+    #: Worker processes; each trains one job at a time.
+    workers: int = 1
+
+    #: Upload as it comes over the wire, still compressed.
+    max_upload_bytes: int = 256 * MIB
+    #: Upload after decompression: what bounds a gzip bomb.
+    max_corpus_bytes: int = 1 * GIB
+    #: Any JSON body. A /tag body of 1,000,000 tokens is about 10 MB.
+    max_json_bytes: int = 32 * MIB
+    #: One line of a corpus. Real lines are under 1 KiB; this bounds what a file without newlines can hold in memory.
+    max_line_bytes: int = 1 * MIB
+    #: Sentences in one /tag request.
+    max_tag_sentences: int = 100_000
+    #: Tokens in one /tag request; about a second of one core.
+    max_tag_tokens: int = 1_000_000
+
+    #: Model files kept on local disk for serving, least recently used dropped first.
+    model_cache_bytes: int = 4 * GIB
+
+    #: A job whose worker was not heard of for this long is given to another one.
+    lease_seconds: float = 30.0
+    #: How often a worker renews its lease: a third of the lease, so that two losses in a row do no harm.
+    heartbeat_seconds: float = 10.0
+    #: How often each worker looks for lost and never-sent jobs.
+    reaper_seconds: float = 5.0
+
+    #: Threshold of the logs: debug, info, warning or error.
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data_dir", Path(self.data_dir).expanduser().absolute())
+        if not self.database_url:
+            object.__setattr__(self, "database_url", f"sqlite:///{self.data_dir / 'tagsmith.db'}")
+        if self.redis_url == "":
+            object.__setattr__(self, "redis_url", None)
+        object.__setattr__(self, "log_level", self.log_level.lower())
+        self._check()
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
+        """Read `TAGSMITH_*` from `environ`, by default that of the process. Unset or empty means the default."""
+        environ = os.environ if environ is None else environ
+        kinds = typing.get_type_hints(cls)
+        values: dict[str, object] = {}
+        for field in dataclasses.fields(cls):
+            name = PREFIX + field.name.upper()
+            text = environ.get(name, "").strip()
+            if text:
+                values[field.name] = _parse(name, text, kinds[field.name])
+        return cls(**values)  # type: ignore[arg-type]  # _parse followed the annotations
+
+    def to_env(self) -> dict[str, str]:
+        """Give the variables that make a child process read these very settings."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {PREFIX + name.upper(): str(value) for name, value in values.items() if value is not None}
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where model files are kept for serving."""
+        return self.data_dir / "cache"
+
+    @property
+    def logging_level(self) -> int:
+        """The threshold as `logging` numbers it."""
+        return logging.getLevelNamesMapping()[self.log_level.upper()]
+
+    def _check(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise _invalid("port", self.port, "a port from 0 to 65535")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name != "port" and isinstance(value, (int, float)) and not 0 < value < float("inf"):
+                raise _invalid(field.name, value, "a positive number")
+        if self.heartbeat_seconds >= self.lease_seconds:
+            raise _invalid("heartbeat_seconds", self.heartbeat_seconds, "shorter than lease_seconds")
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise _invalid("log_level", self.log_level, "one of debug, info, warning, error")
+        if "://" not in self.database_url:
+            raise _invalid("database_url", self.database_url, "an address such as sqlite:///file.db")
+
+
+def _parse(name: str, text: str, kind: object) -> object:
+    if isinstance(kind, types.UnionType):
+        kind = next(option for option in typing.get_args(kind) if option is not types.NoneType)
+    assert isinstance(kind, type)
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise Invalid(f"{name} is {text!r}, which is not a valid {kind.__name__}", code="invalid_setting") from error
+
+
+def _invalid(field: str, value: object, wanted: str) -> Invalid:
+    return Invalid(f"{PREFIX}{field.upper()} is {value!r}; it must be {wanted}", code="invalid_setting")
