@@ -10,14 +10,10 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.corpus.arrays import Bytes, Ids, Places, readonly
 from core.errors import Invalid
-from core.jit import kernel, readonly
-
-Bytes = NDArray[np.uint8]
-Ids = NDArray[np.int32]
-Places = NDArray[np.int64]
+from core.jit import kernel
 
 #: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd constant; the
 #: end is a murmur-like finisher, because the table uses the low bits only.
