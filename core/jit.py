@@ -1,8 +1,8 @@
 """How kernels are compiled: one decorator, one set of floating-point liberties, one cache.
 
 Numba's disk cache notices a change in the file a kernel stands in, but not in the files of the kernels it calls, and
-would go on running the old code. The cache directory is therefore named after the content of every module of `core`:
-any edit starts a fresh one, and an unchanged tree always finds its own.
+would go on running the old code. The cache directory is therefore named after the content of every module that holds
+kernels: an edit to one starts a fresh cache, and an unchanged tree always finds its own.
 """
 
 import hashlib
@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba import njit
+from numpy.typing import DTypeLike, NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +26,9 @@ def _point_cache_at_sources() -> None:
     here = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(here.rglob("*.py")):
-        digest.update(path.read_bytes())
+        source = path.read_bytes()
+        if b"core.jit" in source:
+            digest.update(source)
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else here / "__pycache__"
     numba.config.CACHE_DIR = str(base / f"kernels-{digest.hexdigest()[:16]}")
 
@@ -40,3 +44,14 @@ def kernel(function: F) -> F:
 def fast_kernel(function: F) -> F:
     """Compile a serial kernel that releases the GIL and may reorder sums."""
     return cast(F, njit(cache=True, nogil=True, fastmath=FAST)(function))
+
+
+def readonly(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """Give a contiguous, read-only view, copied only if it must be.
+
+    Numba compiles a kernel anew for writable and read-only arrays. Kernels take their inputs read-only throughout, so
+    that arrays made in memory and arrays mapped from a model file run the same machine code.
+    """
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,322 @@
+"""The feature index: an open-addressing table from a 64-bit mix of (template, value ids) to an attribute row.
+
+No string is formed here. A key is the finished mix of a template's identity and the codes of its values; with ten
+million attributes the chance that any two share a key is about 3 in a million, and nothing is stored to tell them apart.
+
+Codes of values in a column: a vocabulary id (>= 0), `UNKNOWN` for a value the vocabulary lacks, or a boundary code
+for a place outside the sentence. A template that meets UNKNOWN makes no feature there.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.features.spec import Features
+from core.jit import kernel
+
+UNKNOWN = -1
+
+_C1 = np.uint64(0x87C37B91114253D5)
+_C2 = np.uint64(0x4CF5AD432745937F)
+_M1 = np.uint64(0xFF51AFD7ED558CCD)
+_M2 = np.uint64(0xC4CEB9FE1A85EC53)
+_N5 = np.uint64(0x52DCE729)
+
+
+class Slots(NamedTuple):
+    """Unigram templates as arrays: template t joins slots `starts[t]:starts[t+1]`."""
+
+    seeds: NDArray[np.uint64]  # (templates,) mix of the template's identity
+    starts: NDArray[np.int32]  # (templates + 1,)
+    rows: NDArray[np.int32]  # (slots,)
+    columns: NDArray[np.int32]  # (slots,)
+
+
+def boundary_code(position: int, length: int) -> int:
+    """Code a position outside a sentence; even before its start, odd after its end. Twin of `_code`."""
+    return -2 * -position if position < 0 else -2 * (position - length + 1) - 1
+
+
+def boundary_row(code: int) -> int:
+    """Say which boundary a code means: -1 just before the start, +1 just after the end."""
+    return code // 2 if code % 2 == 0 else (-code - 1) // 2
+
+
+def slots_of(features: Features) -> Slots:
+    """Pack the settled templates for the kernels."""
+    identities = [template.identity for template in features.unigrams]
+    flat = [slot for slots in features.slots for slot in slots]
+    return Slots(
+        seeds=np.array([_seed(text) for text in identities], dtype=np.uint64),
+        starts=np.cumsum([0, *(len(slots) for slots in features.slots)], dtype=np.int32),
+        rows=np.array([row for row, _ in flat], dtype=np.int32),
+        columns=np.array([column for _, column in flat], dtype=np.int32),
+    )
+
+
+def _seed(text: str) -> int:
+    """FNV-1a over the identity: stable everywhere, so that a model made on one machine serves on another."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+@kernel
+def _rotated(x: np.uint64, r: int) -> np.uint64:
+    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
+
+
+@kernel
+def _finished(h: np.uint64) -> np.uint64:
+    h ^= h >> np.uint64(33)
+    h *= _M1
+    h ^= h >> np.uint64(33)
+    h *= _M2
+    h ^= h >> np.uint64(33)
+    return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty cell
+
+
+@kernel
+def feature_key(
+    slots: Slots, template: int, codes: NDArray[np.int32], begin: int, end: int, token: int
+) -> np.uint64:
+    """Mix the key of one template at one token of the sentence `begin:end`; 0 when a value is unknown."""
+    h = slots.seeds[template]
+    for s in range(slots.starts[template], slots.starts[template + 1]):
+        position = token + slots.rows[s]
+        if position < begin:
+            code = -2 * (begin - position)
+        elif position >= end:
+            code = -2 * (position - end + 1) - 1
+        else:
+            code = np.int64(codes[slots.columns[s], position])
+            if code == UNKNOWN:
+                return np.uint64(0)
+        k = np.uint64(code) * _C1
+        k = _rotated(k, 31) * _C2
+        h = _rotated(h ^ k, 27) * np.uint64(5) + _N5
+    return _finished(h)
+
+
+@kernel
+def find(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64) -> int:
+    """Look a key up: its row, or -1."""
+    mask = np.uint64(keys.shape[0] - 1)
+    cell = key & mask
+    while keys[cell] != np.uint64(0):
+        if keys[cell] == key:
+            return rows[cell]
+        cell = (cell + np.uint64(1)) & mask
+    return -1
+
+
+@kernel
+def _insert(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64, row: int) -> None:
+    mask = np.uint64(keys.shape[0] - 1)
+    cell = key & mask
+    while keys[cell] != np.uint64(0):
+        cell = (cell + np.uint64(1)) & mask
+    keys[cell] = key
+    rows[cell] = row
+
+
+@kernel
+def _collect(
+    slots: Slots,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    first_sentence: int,
+    keys: NDArray[np.uint64],
+    rows: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    seen_at: NDArray[np.int64],
+    size: int,
+    attributes: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Number the features of the sentences from `first_sentence` on, until the table is half full.
+
+    Returns the next sentence and the number of features so far; the caller grows the table and goes on.
+    """
+    mask = np.uint64(keys.shape[0] - 1)
+    templates = slots.seeds.shape[0]
+    for sentence in range(first_sentence, offsets.shape[0] - 1):
+        begin, end = offsets[sentence], offsets[sentence + 1]
+        if 2 * (size + (end - begin) * templates) > keys.shape[0]:
+            return sentence, size
+        for token in range(begin, end):
+            for template in range(templates):
+                key = feature_key(slots, template, codes, begin, end, token)
+                if key == np.uint64(0):
+                    attributes[token, template] = -1
+                    continue
+                cell = key & mask
+                while keys[cell] != np.uint64(0) and keys[cell] != key:
+                    cell = (cell + np.uint64(1)) & mask
+                if keys[cell] == np.uint64(0):
+                    keys[cell] = key
+                    rows[cell] = size
+                    counts[size] = 0
+                    seen_at[size] = token * templates + template
+                    size += 1
+                row = rows[cell]
+                counts[row] += 1
+                attributes[token, template] = row
+    return offsets.shape[0] - 1, size
+
+
+@kernel
+def _rehash(
+    keys: NDArray[np.uint64], rows: NDArray[np.int32], new_keys: NDArray[np.uint64], new_rows: NDArray[np.int32]
+) -> None:
+    for cell in range(keys.shape[0]):
+        if keys[cell] != np.uint64(0):
+            _insert(new_keys, new_rows, keys[cell], rows[cell])
+
+
+@kernel
+def _renumbered(
+    attributes: NDArray[np.int32], new_row: NDArray[np.int32], starts: NDArray[np.int64], flat: NDArray[np.int32]
+) -> None:
+    """Turn (tokens, templates) into rows of attributes a token, dropping those under the cutoff."""
+    n = 0
+    for token in range(attributes.shape[0]):
+        starts[token] = n
+        for template in range(attributes.shape[1]):
+            old = attributes[token, template]
+            if old >= 0 and new_row[old] >= 0:
+                flat[n] = new_row[old]
+                n += 1
+    starts[attributes.shape[0]] = n
+
+
+@kernel
+def _looked_up(
+    slots: Slots,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    rows: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    flat: NDArray[np.int32],
+) -> None:
+    n = 0
+    for sentence in range(offsets.shape[0] - 1):
+        begin, end = offsets[sentence], offsets[sentence + 1]
+        for token in range(begin, end):
+            starts[token] = n
+            for template in range(slots.seeds.shape[0]):
+                key = feature_key(slots, template, codes, begin, end, token)
+                if key != np.uint64(0):
+                    row = find(keys, rows, key)
+                    if row >= 0:
+                        flat[n] = row
+                        n += 1
+    starts[offsets[offsets.shape[0] - 1]] = n
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frozen index: cells of (key, attribute row), capacity a power of two, at most half full."""
+
+    keys: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+
+    @staticmethod
+    def of(keys: NDArray[np.uint64]) -> "Table":
+        """Build the table of `keys`, whose rows are their positions."""
+        table = Table.empty(_capacity(len(keys)))
+        _fill(table.keys, table.rows, keys)
+        return table
+
+    @staticmethod
+    def empty(capacity: int) -> "Table":
+        return Table(np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int32))
+
+
+@kernel
+def _fill(cells: NDArray[np.uint64], rows: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
+    for row in range(keys.shape[0]):
+        _insert(cells, rows, keys[row], row)
+
+
+def _capacity(entries: int) -> int:
+    return max(16, 1 << (2 * entries - 1).bit_length()) if entries else 16
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes of each token: token t has `rows[starts[t]:starts[t+1]]`."""
+
+    starts: NDArray[np.int64]  # (tokens + 1,)
+    rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class FeatureIndex:
+    """Attributes numbered by frequency (hot rows share cache lines), ties by first sight."""
+
+    slots: Slots
+    table: Table
+    keys: NDArray[np.uint64]  # (attributes,)
+    counts: NDArray[np.int64]  # (attributes,)
+    #: Where each attribute was first seen, as token * templates + template: its values are read back from there.
+    seen_at: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return len(self.keys)
+
+    def look_up(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> Attributes:
+        """Find the attributes of another corpus, coded with the same vocabularies."""
+        tokens, templates = int(offsets[-1]), len(self.slots.seeds)
+        starts, flat = np.zeros(tokens + 1, np.int64), np.empty(tokens * templates, np.int32)
+        _looked_up(self.slots, codes, offsets, self.table.keys, self.table.rows, starts, flat)
+        return Attributes(starts, flat[: starts[-1]].copy())
+
+
+def build(
+    slots: Slots, codes: NDArray[np.int32], offsets: NDArray[np.int64], cutoff: int
+) -> tuple[FeatureIndex, Attributes]:
+    """Number every feature of a corpus seen at least `cutoff` times, and give each token its attributes."""
+    tokens, templates = int(offsets[-1]), len(slots.seeds)
+    longest = int(np.max(np.diff(offsets), initial=0))
+    attributes = np.empty((tokens, templates), np.int32)
+    table = Table.empty(_capacity(max(tokens, longest * templates)))
+    counts, seen_at = np.zeros(len(table.keys) // 2, np.int64), np.zeros(len(table.keys) // 2, np.int64)
+    sentence, size = 0, 0
+    while True:
+        sentence, size = _collect(
+            slots, codes, offsets, sentence, table.keys, table.rows, counts, seen_at, size, attributes
+        )
+        if sentence == len(offsets) - 1:
+            break
+        grown = Table.empty(2 * len(table.keys))
+        _rehash(table.keys, table.rows, grown.keys, grown.rows)
+        table = grown
+        counts, seen_at = np.concatenate([counts, counts * 0]), np.concatenate([seen_at, seen_at * 0])
+    return _by_frequency(slots, table, counts[:size], seen_at[:size], cutoff, attributes)
+
+
+def _by_frequency(
+    slots: Slots,
+    table: Table,
+    counts: NDArray[np.int64],
+    seen_at: NDArray[np.int64],
+    cutoff: int,
+    attributes: NDArray[np.int32],
+) -> tuple[FeatureIndex, Attributes]:
+    order = np.argsort(-counts, kind="stable")
+    order = order[: int(np.searchsorted(-counts[order], -cutoff, side="right"))]
+    new_row = np.full(len(counts), -1, np.int32)
+    new_row[order] = np.arange(len(order), dtype=np.int32)
+    old_keys = np.zeros(len(counts), np.uint64)
+    filled = table.keys != 0
+    old_keys[table.rows[filled]] = table.keys[filled]
+    starts, flat = np.zeros(len(attributes) + 1, np.int64), np.empty(attributes.size, np.int32)
+    _renumbered(attributes, new_row, starts, flat)
+    keys = old_keys[order]
+    index = FeatureIndex(slots, Table.of(keys), keys, counts[order], seen_at[order])
+    return index, Attributes(starts, flat[: starts[-1]].copy() if starts[-1] < len(flat) else flat)
