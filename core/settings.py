@@ -99,6 +99,12 @@ class Settings:
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {PREFIX + name.upper(): str(value) for name, value in values.items() if value is not None}
 
+    def child_environment(self) -> dict[str, str]:
+        """Give the whole environment for a child process: that of this one, with these settings in it."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        # One BLAS thread: the kernels are numba's, and idle BLAS threads of many processes only cost memory.
+        return {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"} | inherited | self.to_env()
+
     @property
     def cache_dir(self) -> Path:
         """Where model files are kept for serving."""
@@ -131,7 +137,9 @@ def _parse(name: str, text: str, kind: object) -> object:
     try:
         return kind(text)
     except ValueError as error:
-        raise Invalid(f"{name} is {text!r}, which is not a valid {kind.__name__}", code="invalid_setting") from error
+        raise Invalid(
+            f"{name} is {text!r}, which is not a valid {kind.__name__}", code="invalid_setting"
+        ) from error
 
 
 def _invalid(field: str, value: object, wanted: str) -> Invalid:

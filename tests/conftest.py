@@ -1,0 +1,110 @@
+"""Fixtures every test may use.
+
+| fixture              | scope    | gives |
+|----------------------|----------|-------|
+| `redis_url`          | module   | a real Redis, empty when the module begins |
+| `own_redis`          | function | a `RedisServer` of the test's own, to stop, kill and start again |
+| `postgres_url`       | module   | a fresh, migrated PostgreSQL database |
+| `sqlite_url`         | module   | a fresh, migrated SQLite database |
+| `database_url`       | module   | both of them in turn: every test that uses it runs twice |
+| `empty_database_url` | function | both in turn, not migrated |
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests import services
+
+
+@pytest.fixture(scope="session")
+def redis_server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    given = os.environ.get("TAGSMITH_TEST_REDIS_URL")
+    if given:
+        yield given
+        return
+    server = services.RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def redis_url(redis_server_url: str) -> str:
+    with redis.Redis.from_url(redis_server_url) as client:
+        client.flushdb()
+    return redis_server_url
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[services.RedisServer]:
+    server = services.RedisServer(tmp_path / "redis")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_databases() -> Iterator[services.Databases]:
+    given = os.environ.get("TAGSMITH_TEST_POSTGRES_URL")
+    server = None
+    if not given:
+        server = services.PostgresServer()
+        server.start()
+        given = server.url
+    databases = services.Databases(given)
+    yield databases
+    if server is None:
+        databases.drop_all()
+    else:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from core.store import migrate
+
+    path = tmp_path_factory.mktemp("sqlite") / "template.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    # Fold the write-ahead log into the file, so that copying this one file copies everything.
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def sqlite_url(migrated_sqlite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("database") / "tagsmith.db"
+    shutil.copyfile(migrated_sqlite_file, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def postgres_url(postgres_databases: services.Databases) -> Iterator[str]:
+    from core.store import migrate
+
+    address = postgres_databases.create(migrate.upgrade)
+    yield address
+    postgres_databases.drop(address)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+        return
+    databases: services.Databases = request.getfixturevalue("postgres_databases")
+    address = databases.create()
+    yield address
+    databases.drop(address)
