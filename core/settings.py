@@ -1,7 +1,7 @@
 """Everything that can be configured, read from the environment once and passed down.
 
-Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module that
-reads the environment.
+Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module
+that reads the environment.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ class Settings:
 
     #: API processes that share the port.
     api_processes: int = 1
-    #: Worker processes; each trains one job at a time.
+    #: Worker processes; each trains one job at a time. 0 on a machine that only serves.
     workers: int = 1
 
     #: Upload as it comes over the wire, still compressed.
@@ -52,7 +52,7 @@ class Settings:
     max_corpus_bytes: int = 1 * GIB
     #: Any JSON body. A /tag body of 1,000,000 tokens is about 10 MB.
     max_json_bytes: int = 32 * MIB
-    #: One line of a corpus. Real lines are under 1 KiB; this bounds what a file without newlines can hold in memory.
+    #: One line of a corpus. Real lines are under 1 KiB; this bounds what a file without newlines can cost.
     max_line_bytes: int = 1 * MIB
     #: Sentences in one /tag request.
     max_tag_sentences: int = 100_000
@@ -82,8 +82,13 @@ class Settings:
         self._check()
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """Read `TAGSMITH_*` from `environ`, by default that of the process. Unset or empty means the default."""
+    def from_env(
+        cls, environ: Mapping[str, str] | None = None, overrides: Mapping[str, object] | None = None
+    ) -> "Settings":
+        """Read `TAGSMITH_*` from `environ`, or from that of the process. Unset or empty means the default.
+
+        `overrides` has fields that win over the environment, such as options of a command, if not None.
+        """
         environ = os.environ if environ is None else environ
         kinds = typing.get_type_hints(cls)
         values: dict[str, object] = {}
@@ -92,6 +97,7 @@ class Settings:
             text = environ.get(name, "").strip()
             if text:
                 values[field.name] = _parse(name, text, kinds[field.name])
+        values |= {name: value for name, value in (overrides or {}).items() if value is not None}
         return cls(**values)  # type: ignore[arg-type]  # _parse followed the annotations
 
     def to_env(self) -> dict[str, str]:
@@ -118,9 +124,15 @@ class Settings:
     def _check(self) -> None:
         if not 0 <= self.port <= 65535:
             raise _invalid("port", self.port, "a port from 0 to 65535")
+        if self.workers < 0:
+            raise _invalid("workers", self.workers, "0 or more")
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name != "port" and isinstance(value, (int, float)) and not 0 < value < float("inf"):
+            if (
+                field.name not in ("port", "workers")
+                and isinstance(value, (int, float))
+                and not 0 < value < float("inf")
+            ):
                 raise _invalid(field.name, value, "a positive number")
         if self.heartbeat_seconds >= self.lease_seconds:
             raise _invalid("heartbeat_seconds", self.heartbeat_seconds, "shorter than lease_seconds")

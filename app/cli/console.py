@@ -1,0 +1,61 @@
+"""What the command writes for people: log lines of children, and a progress bar where there is a terminal."""
+
+import shutil
+import sys
+from typing import TextIO
+
+#: ANSI colours for the names of children, chosen to read on dark and light backgrounds.
+COLOURS = (36, 35, 34, 33, 32, 31)
+NAME_WIDTH = 9
+
+
+class Console:
+    """Writes whole lines to a stream. A closed stream silences it, for output must never stop the stack."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._closed = False
+        self.is_terminal = self._stream.isatty()
+        self._bar_shown = False
+
+    def line(self, text: str = "") -> None:
+        self.clear_bar()
+        self._write(text + "\n")
+
+    def child_line(self, name: str, text: str) -> None:
+        """Write one line of a child's output with its name in front."""
+        label = f"{name:<{NAME_WIDTH}}|"
+        if self.is_terminal:
+            # Not hash(): that differs from one run to the next.
+            colour = COLOURS[sum(name.encode()) % len(COLOURS)]
+            label = f"\x1b[{colour}m{label}\x1b[0m"
+        self.line(f"{label} {text}")
+
+    def heading(self, text: str) -> None:
+        self.line()
+        self.line(f"\x1b[1m{text}\x1b[0m" if self.is_terminal else text)
+
+    def bar(self, fraction: float, text: str) -> None:
+        """Draw a progress bar over the last one. Without a terminal there is nothing to draw over."""
+        if not self.is_terminal:
+            return
+        columns = shutil.get_terminal_size().columns
+        width = 24
+        full = round(max(0.0, min(1.0, fraction)) * width)
+        drawn = f"  [{'#' * full}{'.' * (width - full)}] {text}"[: columns - 1]
+        self._write(f"\r\x1b[K{drawn}")
+        self._bar_shown = True
+
+    def clear_bar(self) -> None:
+        if self._bar_shown:
+            self._bar_shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        if self._closed:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (BrokenPipeError, ValueError):
+            self._closed = True

@@ -1,0 +1,159 @@
+"""The `tagsmith` command: its options and what each subcommand runs.
+
+Subcommands import what they need when they run: `tagsmith version` should not wait for compilers to load.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from core import version
+from core.errors import TagsmithError
+from core.settings import Settings
+
+#: Exit code for what a user can mend: wrong options, a port in use, a data directory in use.
+USER_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand and give its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except TagsmithError as error:
+        print(f"tagsmith: {error.message}", file=sys.stderr)
+        for fault in error.faults:
+            print(f"  {fault.pointer or f'line {fault.line}'}: {fault.reason}", file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tagsmith",
+        description="Train sequence taggers and serve them.",
+        epilog="Every option is also an environment variable: --data-dir is TAGSMITH_DATA_DIR.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    up = commands.add_parser("up", help="run the whole stack in the foreground")
+    _add_place(up)
+    up.add_argument("--workers", type=int, metavar="N", help="jobs that train at the same time (1)")
+    up.add_argument("--api-processes", type=int, metavar="N", help="API processes (1)")
+    up.set_defaults(run=_up)
+
+    demo = commands.add_parser("demo", help="show the whole path in a throw-away stack")
+    demo.add_argument("--sentences", type=int, default=3000, metavar="N", help="size of the corpus (3000)")
+    demo.set_defaults(run=_demo)
+
+    migrate = commands.add_parser("migrate", help="bring the database to the newest schema")
+    migrate.add_argument("--data-dir", type=Path, metavar="PATH", help="as for up")
+    migrate.set_defaults(run=_migrate)
+
+    warm = commands.add_parser("warm", help="compile every kernel into the cache")
+    warm.set_defaults(run=_warm)
+
+    api = commands.add_parser("api", help="run one API process")
+    _add_place(api)
+    api.add_argument("--fd", type=int, help=argparse.SUPPRESS)
+    api.set_defaults(run=_api)
+
+    worker = commands.add_parser("worker", help="run one worker process")
+    worker.add_argument("--data-dir", type=Path, metavar="PATH", help="as for up")
+    worker.set_defaults(run=_worker)
+
+    corpus = commands.add_parser("corpus", help="work with corpora")
+    actions = corpus.add_subparsers(title="actions", required=True, metavar="ACTION")
+    generate = actions.add_parser("generate", help="write a labelled corpus: same seed, same bytes")
+    generate.add_argument("--kind", default="references", help="references (default) or addresses")
+    generate.add_argument("--sentences", type=int, default=2000, metavar="N", help="how many (2000)")
+    generate.add_argument("--seed", type=int, default=1, metavar="N", help="(1)")
+    generate.add_argument("--out", type=Path, metavar="FILE", help="standard output if not given")
+    generate.set_defaults(run=_generate)
+
+    shown = commands.add_parser("version", help="say which code this is")
+    shown.set_defaults(run=_version)
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, metavar="N", help="port to listen on; 0 for a free one (8765)")
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="PATH", help="database, Redis and caches (.tagsmith)"
+    )
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    return Settings.from_env(
+        overrides={
+            name: getattr(options, name, None)
+            for name in ("host", "port", "data_dir", "workers", "api_processes")
+        }
+    )
+
+
+def _up(options: argparse.Namespace) -> int:
+    from app.cli.console import Console  # noqa: PLC0415
+    from app.cli.supervisor import Supervisor  # noqa: PLC0415
+
+    settings = _settings(options)
+
+    async def supervise() -> int:
+        return await Supervisor(settings, Console()).run()
+
+    return asyncio.run(supervise())
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from app.cli import demo  # noqa: PLC0415
+
+    return demo.run(options.sentences)
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    from core.store import migrate  # noqa: PLC0415
+
+    settings = _settings(options)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate.upgrade(settings.database_url)
+    return 0
+
+
+def _warm(_options: argparse.Namespace) -> int:
+    from core import warm  # noqa: PLC0415
+
+    print(f"kernels ready in {warm.warm():.1f} s")
+    return 0
+
+
+def _api(options: argparse.Namespace) -> int:
+    from app.cli import api  # noqa: PLC0415
+
+    return api.serve(_settings(options), options.fd)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    # Replaced, not imported: the application and the worker do not know each other.
+    os.execve(sys.executable, [sys.executable, "-m", "worker"], _settings(options).child_environment())  # noqa: S606
+
+
+def _generate(options: argparse.Namespace) -> int:
+    from core.corpus.generate import generate  # noqa: PLC0415
+
+    chunks = generate(options.kind, options.sentences, options.seed)
+    if options.out is None:
+        sys.stdout.buffer.writelines(chunks)
+        return 0
+    with options.out.open("wb") as out:
+        out.writelines(chunks)
+    return 0
+
+
+def _version(_options: argparse.Namespace) -> int:
+    print(f"tagsmith {version.code_version()}")
+    return 0

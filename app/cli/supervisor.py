@@ -1,0 +1,194 @@
+"""The whole stack under one process: Redis, migrations, workers and the API.
+
+Children are started in the order they need each other and stopped in the reverse one, so that no request is
+accepted that nobody would work on.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Coroutine, Sequence
+
+import httpx
+import redis.asyncio
+
+from app.cli import embedded_redis, listen
+from app.cli.children import Child, ChildSpec
+from app.cli.console import Console
+from app.cli.rundir import RunDir
+from core.errors import Unavailable
+from core.settings import Settings
+
+API_STOP_S = 15.0
+#: A worker gives its job back between two slices of a kernel, each a fraction of a second.
+WORKER_STOP_S = 20.0
+REDIS_STOP_S = 10.0
+
+REDIS_START_S = 20.0
+#: The first start on a machine compiles every kernel.
+API_START_S = 300.0
+#: A child that dies this often before the stack was ever ready has something a restart does not mend.
+DEATHS_BEFORE_READY = 3
+POLL_S = 0.1
+#: After so long without an answer people want to know what is going on.
+PATIENCE_S = 4.0
+
+WELCOME = """
+Tagsmith is ready at {url}   (data in {data_dir}, Ctrl-C stops everything)
+
+  tagsmith corpus generate --kind references --sentences 2000 --seed 1 --out refs.conll
+  curl -s --data-binary @refs.conll '{url}/corpora?name=refs&format=conll'
+  curl -s {url}/jobs --json '{{"kind": "train", "model": "refs", "corpus": "crp_...",
+       "trainer": {{"kind": "sgd-l1"}}, "promote": "champion"}}'
+  curl -N -H 'Accept: text/event-stream' {url}/jobs/job_.../events
+  curl -s {url}/tag --json '{{"model": "refs", "sentences": [[["Smith", "CAP"], ["1999", "NUM"]]]}}'
+
+  The interface in full: {url}/docs
+"""
+
+
+class Supervisor:
+    """Runs the stack of one data directory until it is told to stop."""
+
+    def __init__(self, settings: Settings, console: Console) -> None:
+        self._settings = settings
+        self._console = console
+        self._rundir = RunDir(settings.data_dir)
+        self._stop = asyncio.Event()
+        self._groups: list[list[Child]] = []
+
+    async def run(self) -> int:
+        """Start, stay, stop. Gives the exit code."""
+        self._settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with self._rundir.claimed(), listen.opened(self._settings.host, self._settings.port) as listener:
+            self._handle_signals()
+            try:
+                await self._until_stopped(self._start(listener))
+                await self._stop.wait()
+                self._console.line("stopping")
+            finally:
+                listener.close()  # from here on clients are refused at once instead of waiting in a queue
+                await self._stop_all()
+        self._console.line("stopped")
+        return 0
+
+    async def _start(self, listener: socket.socket) -> None:
+        settings = await self._start_redis()
+        await self._migrate(settings)
+        url = listen.address(listener)
+        command = (sys.executable, "-m", "app.cli", "api", "--fd", str(listener.fileno()))
+        apis = [
+            self._child(settings, f"api-{n + 1}", command, API_STOP_S, pass_fds=(listener.fileno(),))
+            for n in range(settings.api_processes)
+        ]
+        # The first API process compiles the kernels; what starts after it finds them in the cache.
+        self._groups.append(apis)
+        apis[0].start()
+        await self._wait_for_api(url, apis[0])
+        for api in apis[1:]:
+            api.start()
+        workers = [
+            self._child(settings, f"worker-{n + 1}", (sys.executable, "-m", "worker"), WORKER_STOP_S)
+            for n in range(settings.workers)
+        ]
+        self._groups.insert(-1, workers)
+        for worker in workers:
+            worker.start()
+        self._rundir.write_state(
+            {"url": url, "redis_url": settings.redis_url, "data_dir": str(settings.data_dir)}
+        )
+        self._welcome(url)
+
+    async def _start_redis(self) -> Settings:
+        settings = self._settings
+        if settings.redis_url is not None:
+            return settings
+        embedded = embedded_redis.prepare(settings.data_dir / "redis")
+        child = self._child(settings, "redis", embedded.command, REDIS_STOP_S)
+        self._groups.append([child])
+        child.start()
+        async with contextlib.aclosing(redis.asyncio.Redis.from_url(embedded.url)) as client:
+            async for _ in self._polls("redis-server to answer", REDIS_START_S, child):
+                with contextlib.suppress(redis.exceptions.ConnectionError):
+                    await client.ping()
+                    break
+        return dataclasses.replace(settings, redis_url=embedded.url)
+
+    async def _migrate(self, settings: Settings) -> None:
+        child = self._child(settings, "migrate", (sys.executable, "-m", "app.cli", "migrate"), API_STOP_S)
+        self._groups.append([child])
+        code = await child.run_once()
+        self._groups.remove([child])
+        if code != 0:
+            raise Unavailable(
+                "the database could not be migrated; see the lines above", code="migration_failed"
+            )
+
+    async def _wait_for_api(self, url: str, child: Child) -> None:
+        told = False
+        began = time.monotonic()
+        async with httpx.AsyncClient(timeout=2.0) as client:
+            async for _ in self._polls("the API to be ready", API_START_S, child):
+                with contextlib.suppress(httpx.TransportError):
+                    if (await client.get(f"{url}/readyz")).status_code == httpx.codes.OK:
+                        return
+                if not told and time.monotonic() - began > PATIENCE_S:
+                    told = True
+                    self._console.line("compiling the kernels; only the first start on a machine does this")
+
+    async def _polls(self, what: str, deadline_s: float, child: Child) -> AsyncIterator[None]:
+        end = time.monotonic() + deadline_s
+        while time.monotonic() < end:
+            yield
+            if child.restarts >= DEATHS_BEFORE_READY:
+                break
+            await asyncio.sleep(POLL_S)
+        raise Unavailable(f"gave up waiting for {what}; see the lines above", code="start_failed")
+
+    async def _until_stopped(self, start: Coroutine[None, None, None]) -> None:
+        """Run the start to its end, or drop it when a signal comes first."""
+        starting = asyncio.ensure_future(start)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done():
+            starting.result()
+            return
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+
+    async def _stop_all(self) -> None:
+        for group in reversed(self._groups):
+            await asyncio.gather(*(child.stop() for child in group))
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(name, self._on_signal)
+
+    def _on_signal(self) -> None:
+        if self._stop.is_set():  # asked twice: someone is in a hurry
+            for child in (child for group in self._groups for child in group):
+                child.kill()
+        self._stop.set()
+
+    def _child(
+        self,
+        settings: Settings,
+        name: str,
+        command: Sequence[str],
+        stop_deadline_s: float,
+        pass_fds: tuple[int, ...] = (),
+    ) -> Child:
+        environment = settings.child_environment()
+        spec = ChildSpec(name, tuple(command), environment, stop_deadline_s, pass_fds)
+        return Child(spec, self._console, self._rundir)
+
+    def _welcome(self, url: str) -> None:
+        for line in WELCOME.format(url=url, data_dir=self._settings.data_dir).splitlines():
+            self._console.line(line)
