@@ -1,0 +1,446 @@
+"""A typed client of the HTTP API, and an example of how to call it: nothing goes around the wire.
+
+`corpus = client.upload(Path("train.conll.gz"))`, `job = client.train({"corpus": corpus.id, ...})`,
+`for event in client.follow(job.id)`, `client.tag("chunker", [["He", "reckons"]]).tags`.
+"""
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+T = TypeVar("T")
+
+#: States a job never leaves.
+TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
+
+#: Uploads and first requests of a cold model take a while; nothing takes longer than this.
+TIMEOUT_S = 60.0
+#: The server pings a quiet stream every 15 s, so this much silence means that the connection is gone.
+SILENCE_S = 45.0
+#: How long `follow` keeps trying to reach a server that is away, and how long it waits between tries.
+PATIENCE_S = 60.0
+RETRY_S = 0.5
+
+#: How the ending of a file's name says that it is compressed.
+ENCODINGS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
+
+Sentence = Sequence[str] | Sequence[Sequence[str]]
+
+
+class ApiError(Exception):
+    """The server answered with a problem; its parts are here."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status = status
+        self.problem = dict(problem)
+        self.code: str = problem.get("code", "unknown")
+        self.detail: str = problem.get("detail", "")
+        self.request_id: str = problem.get("request_id", "")
+        self.errors: list[dict[str, Any]] = list(problem.get("errors", ()))
+        super().__init__(f"{status} {self.code}: {self.detail}{''.join(map(_shown, self.errors[:5]))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """An uploaded corpus."""
+
+    id: str
+    name: str
+    format: str
+    sentences: int
+    tokens: int
+    columns: list[str]
+    labels: list[str]
+    sha256: str
+    size_bytes: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it stood when it was asked for."""
+
+    id: str
+    kind: str
+    state: str
+    spec: dict[str, Any]
+    attempt: int
+    created_at: str
+    progress: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.state in TERMINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What happened to a job. A `progress` event is a sign of life in passing: unnumbered, and not kept."""
+
+    type: str
+    seq: int | None = None
+    level: str = "info"
+    at: str | None = None
+    message: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model: a name with numbered versions."""
+
+    name: str
+    latest: int | None = None
+    aliases: dict[str, int] = field(default_factory=dict)
+    created_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One trained version of a model; it never changes."""
+
+    model: str
+    version: int
+    active_features: int
+    train_seconds: float
+    metrics: dict[str, Any]
+    trainer: dict[str, Any]
+    spec: dict[str, Any]
+    size_bytes: int
+    sha256: str
+    seed: int
+    code_version: str
+    created_at: str
+    objective: float | None = None
+    corpus: str | None = None
+    job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A name that stands for one version; `seq` rises with each move and is its ETag."""
+
+    model: str
+    alias: str
+    version: int
+    seq: int
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One entry of an alias's history."""
+
+    seq: int
+    action: str
+    from_version: int | None
+    to_version: int
+    at: str
+    actor: str | None = None
+    reason: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged:
+    """Tagged sentences, and which version did it. Only the part that was asked for is there."""
+
+    model: str
+    version: int
+    tags: list[list[str]] = field(default_factory=list)
+    spans: list[list[dict[str, Any]]] = field(default_factory=list)
+    conll: str = ""
+
+
+class Client:
+    """Calls a Tagsmith server. Use it as a context manager, or close it."""
+
+    def __init__(self, base_url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._http = httpx.Client(base_url=base_url, timeout=timeout_s)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Corpora
+
+    def upload(
+        self,
+        source: Path | str | bytes,
+        name: str | None = None,
+        format: str = "conll",  # noqa: A002  # the contract's name for it
+    ) -> Corpus:
+        """Upload a corpus from bytes or from a file; `.gz` and `.zst` files go as they are."""
+        params = {"format": format}
+        if name is not None:
+            params["name"] = name
+        if isinstance(source, bytes):
+            return _make(Corpus, self._call("POST", "/corpora", params=params, content=source))
+        path = Path(source)
+        params.setdefault("name", path.name)
+        encoding = ENCODINGS.get(path.suffix)
+        headers = {"Content-Encoding": encoding} if encoding else {}
+        with path.open("rb") as file:
+            return _make(
+                Corpus, self._call("POST", "/corpora", params=params, content=_blocks(file), headers=headers)
+            )
+
+    def corpora(self) -> Iterator[Corpus]:
+        """List all corpora, newest first."""
+        return self._pages(Corpus, "/corpora")
+
+    def corpus(self, corpus_id: str) -> Corpus:
+        """Give one corpus."""
+        return _make(Corpus, self._call("GET", f"/corpora/{_part(corpus_id)}"))
+
+    def report(self, corpus_id: str) -> dict[str, Any]:
+        """Give what was counted in a corpus."""
+        return dict(self._call("GET", f"/corpora/{_part(corpus_id)}/report"))
+
+    def content(self, corpus_id: str) -> bytes:
+        """Give the text of a corpus."""
+        return self._response("GET", f"/corpora/{_part(corpus_id)}/content").content
+
+    def delete_corpus(self, corpus_id: str) -> None:
+        """Remove a corpus."""
+        self._response("DELETE", f"/corpora/{_part(corpus_id)}")
+
+    # Jobs
+
+    def train(self, spec: Mapping[str, Any]) -> Job:
+        """Start a training job."""
+        return _make(Job, self._call("POST", "/jobs", json={"kind": "train", **spec}))
+
+    def jobs(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
+        """List jobs, newest first."""
+        return self._pages(Job, "/jobs", {"state": state, "model": model})
+
+    def job(self, job_id: str) -> Job:
+        """Give a job as it stands."""
+        return _make(Job, self._call("GET", f"/jobs/{_part(job_id)}"))
+
+    def cancel(self, job_id: str) -> Job:
+        """Ask a job to stop."""
+        return _make(Job, self._call("POST", f"/jobs/{_part(job_id)}/cancel"))
+
+    def events(self, job_id: str, *, after: int = 0) -> list[Event]:
+        """List what has happened to a job since event `after`."""
+        found: list[Event] = []
+        while True:
+            page = self._call("GET", f"/jobs/{_part(job_id)}/events", params={"after": after})
+            found += [_make(Event, item) for item in page["data"]]
+            if page["next_cursor"] is None:
+                return found
+            after = int(page["next_cursor"])
+
+    def follow(self, job_id: str, *, after: int = 0) -> Iterator[Event]:
+        """Give each event once, in order, as it happens, and end when the job has ended.
+
+        A lost connection is taken up again where it broke.
+        """
+        lost_at: float | None = None
+        while True:
+            try:
+                for event in self._stream(job_id, after):
+                    lost_at = None
+                    if event.seq is not None:
+                        after = event.seq
+                    yield event
+                    if event.type == "state" and event.data.get("state") in TERMINAL:
+                        return
+                if self.job(job_id).done and not self.events(job_id, after=after):
+                    return
+            except httpx.TransportError:
+                lost_at = lost_at or time.monotonic()
+                if time.monotonic() - lost_at > PATIENCE_S:
+                    raise
+            time.sleep(RETRY_S)
+
+    def wait(self, job_id: str) -> Job:
+        """Wait until a job has ended, and give it."""
+        for _ in self.follow(job_id):
+            pass
+        return self.job(job_id)
+
+    # Models
+
+    def models(self) -> Iterator[Model]:
+        """List all models."""
+        return self._pages(Model, "/models")
+
+    def model(self, name: str) -> Model:
+        """Give one model."""
+        return _make(Model, self._call("GET", f"/models/{_part(name)}"))
+
+    def versions(self, name: str) -> Iterator[Version]:
+        """List the versions of a model, newest first."""
+        return self._pages(Version, f"/models/{_part(name)}/versions")
+
+    def version(self, name: str, number: int) -> Version:
+        """Give one version."""
+        return _make(Version, self._call("GET", f"/models/{_part(name)}/versions/{number}"))
+
+    def artifact(self, name: str, number: int) -> bytes:
+        """Give the model file of a version."""
+        return self._response("GET", f"/models/{_part(name)}/versions/{number}/artifact").content
+
+    def delete_version(self, name: str, number: int) -> None:
+        """Remove a version; not one that an alias stands for."""
+        self._response("DELETE", f"/models/{_part(name)}/versions/{number}")
+
+    def aliases(self, name: str) -> list[Alias]:
+        """List the aliases of a model."""
+        return list(self._pages(Alias, f"/models/{_part(name)}/aliases"))
+
+    def alias(self, name: str, alias: str) -> Alias:
+        """Give what an alias stands for now."""
+        return _make(Alias, self._call("GET", _alias(name, alias)))
+
+    def promote(
+        self,
+        name: str,
+        version: int,
+        alias: str = "champion",
+        *,
+        reason: str | None = None,
+        if_match: int | str | None = None,
+    ) -> Alias:
+        """Let an alias stand for a version; with `if_match` (a `seq`) only if nobody moved it meanwhile."""
+        headers = {} if if_match is None else {"If-Match": "*" if if_match == "*" else f'"{if_match}"'}
+        body = {"version": version, "reason": reason}
+        return _make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=headers))
+
+    def rollback(self, name: str, alias: str = "champion", *, reason: str | None = None) -> Alias:
+        """Take an alias back to what it stood for before."""
+        return _make(Alias, self._call("POST", _alias(name, alias) + "/rollback", json={"reason": reason}))
+
+    def history(self, name: str, alias: str = "champion") -> list[Move]:
+        """List the moves of an alias, newest first."""
+        return list(self._pages(Move, _alias(name, alias) + "/history"))
+
+    # Tagging and health
+
+    def tag(self, model: str, sentences: Sequence[Sentence], output: str = "tags") -> Tagged:
+        """Tag sentences; each is a list of tokens, or of rows of columns."""
+        body = {"model": model, "sentences": sentences, "output": output}
+        return _make(Tagged, self._call("POST", "/tag", json=body))
+
+    def ready(self) -> bool:
+        """Whether the server can be reached and is ready to serve."""
+        try:
+            return self._http.get("/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def server_version(self) -> dict[str, Any]:
+        """Give which code the server runs."""
+        return dict(self._call("GET", "/version"))
+
+    # The wire
+
+    def _response(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        response = self._http.request(method, path, **arguments)
+        _check(response)
+        return response
+
+    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        return self._response(method, path, **arguments).json()
+
+    def _pages(
+        self, kind: type[T], path: str, filters: Mapping[str, str | None] | None = None
+    ) -> Iterator[T]:
+        params = {key: value for key, value in (filters or {}).items() if value is not None}
+        while True:
+            page = self._call("GET", path, params=params)
+            for item in page["data"]:
+                yield _make(kind, item)
+            if page["next_cursor"] is None:
+                return
+            params["cursor"] = page["next_cursor"]
+
+    def _stream(self, job_id: str, after: int) -> Iterator[Event]:
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        timeout = httpx.Timeout(TIMEOUT_S, read=SILENCE_S)
+        with self._http.stream(
+            "GET", f"/jobs/{_part(job_id)}/events", headers=headers, timeout=timeout
+        ) as response:
+            if response.is_error:
+                response.read()
+            _check(response)
+            yield from _events(response.iter_lines())
+
+
+def _events(lines: Iterable[str]) -> Iterator[Event]:
+    """Read a stream of server-sent events."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+            continue
+        if "data" in fields:
+            data = json.loads(fields["data"])
+            # A numbered event carries its whole object; a tick only the progress.
+            yield (
+                _make(Event, data)
+                if "id" in fields
+                else Event(type=fields.get("event", "message"), data=data)
+            )
+        fields = {}
+
+
+def _check(response: httpx.Response) -> None:
+    if not response.is_error:
+        return
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = {"code": "not_a_problem", "detail": response.text[:200]}
+    raise ApiError(response.status_code, problem)
+
+
+def _make(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Build a dataclass from a response; fields that a newer server adds are left out."""
+    known = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]  # all kinds here are dataclasses
+    return kind(**{key: value for key, value in values.items() if key in known})
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    while block := file.read(1 << 20):
+        yield block
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _alias(name: str, alias: str) -> str:
+    return f"/models/{_part(name)}/aliases/{_part(alias)}"
+
+
+def _shown(place: Mapping[str, Any]) -> str:
+    where = (
+        place.get("pointer") or place.get("parameter") or (f"line {place['line']}" if "line" in place else "")
+    )
+    return f"\n  {where}: {place.get('detail', '')}"
