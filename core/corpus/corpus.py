@@ -77,8 +77,8 @@ class Corpus:
     def split(self, fraction: float, seed: int) -> tuple["Corpus", "Corpus"]:
         """(train, dev) with about `fraction` of the sentences in dev, each part in the order of the corpus.
 
-        A sentence's part depends on the seed and its place only, through a fixed mixer: the same split in every
-        release of every library.
+        A sentence's part depends on the seed and its place only, through a fixed mixer: the same split in
+        every release of every library.
         """
         if not 0.0 < fraction < 1.0:
             raise ValueError("fraction must lie between 0 and 1")

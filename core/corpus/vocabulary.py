@@ -1,7 +1,7 @@
 """Strings to ids and back, in three plain arrays.
 
-The arrays are what the model file stores, so a served vocabulary is a view of the mapped file: nothing is built when a
-model is opened, and no Python object exists per entry.
+The arrays are what the model file stores, so a served vocabulary is a view of the mapped file: nothing is
+built when a model is opened, and no Python object exists per entry.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from core.corpus.arrays import Bytes, Ids, Places, readonly
 from core.errors import Invalid
 from core.jit import kernel
 
-#: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd constant; the
-#: end is a murmur-like finisher, because the table uses the low bits only.
+#: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd
+#: constant; the end is a murmur-like finisher, because the table uses the low bits only.
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(0x9FB21C651E98DF25)
 _FINISH = np.uint64(0xD6E8FEB86659FD93)
@@ -58,10 +58,10 @@ def hash_bytes(buffer: Bytes, start: int, stop: int) -> np.uint64:
 @kernel
 def same_bytes(a: Bytes, a_start: int, b: Bytes, b_start: int, length: int) -> bool:
     """Whether two runs of `length` bytes are equal."""
-    for i in range(length):
-        if a[a_start + i] != b[b_start + i]:
-            return False
-    return True
+    i = 0
+    while i < length and a[a_start + i] == b[b_start + i]:
+        i += 1
+    return i == length
 
 
 @kernel
@@ -105,7 +105,7 @@ def _lookup(
 
 @kernel
 def _gather(buffer: Bytes, starts: Places, offsets: Places, text: Bytes) -> None:
-    """Copy the runs that begin at `starts` one after the other into `text`; lengths are those of `offsets`."""
+    """Copy the runs that begin at `starts` one after the other into `text`; `offsets` has their lengths."""
     for k in range(starts.size):
         shift = starts[k] - offsets[k]
         for i in range(offsets[k], offsets[k + 1]):
@@ -158,7 +158,7 @@ def table_capacity(entries: int) -> int:
     return max(8, 1 << (2 * entries - 1).bit_length()) if entries else 8
 
 
-def _check_spans(buffer: Bytes, starts: Places, stops: Places) -> None:
+def check_spans(buffer: Bytes, starts: Places, stops: Places) -> None:
     """Kernels check no bounds: one wrong offset here would read foreign memory."""
     if starts.ndim != 1 or starts.shape != stops.shape or buffer.ndim != 1:
         raise ValueError("starts and stops must be arrays of one dimension and of the same length")
@@ -204,7 +204,7 @@ class Vocabulary:
         """The vocabulary of `buffer[starts[k]:stops[k]]`, which must be distinct; k is the id."""
         buffer, starts = readonly(buffer, np.uint8), readonly(starts, np.int64)
         stops = readonly(stops, np.int64)
-        _check_spans(buffer, starts, stops)
+        check_spans(buffer, starts, stops)
         offsets = np.zeros(starts.size + 1, np.int64)
         np.cumsum(stops - starts, out=offsets[1:])
         text = np.empty(offsets[-1], np.uint8)
@@ -247,7 +247,7 @@ class Vocabulary:
         """The id of each `buffer[starts[k]:stops[k]]`, -1 where it is unknown."""
         buffer, starts = readonly(buffer, np.uint8), readonly(starts, np.int64)
         stops = readonly(stops, np.int64)
-        _check_spans(buffer, starts, stops)
+        check_spans(buffer, starts, stops)
         ids = np.empty(starts.size, np.int32)
         _lookup(self.text, self.offsets, self.table, buffer, starts, stops, ids)
         return ids
