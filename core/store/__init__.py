@@ -1,0 +1,1 @@
+"""The SQL truth: tables, the engine, and one module of functions for each thing that is stored."""

@@ -1,0 +1,186 @@
+"""Aliases: names for what is served, with every move recorded and undoable."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from core.errors import Conflict, NotFound, Stale
+from core.store import clock, models, paging, registry, tables
+
+MOVE = "move"
+ROLLBACK = "rollback"
+
+_alias = tables.alias
+_moves = tables.alias_move
+_HISTORY = paging.Key((_moves.c.seq,))
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRow:
+    """Where an alias points now. `seq` counts its moves and is its ETag."""
+
+    model: str
+    alias: str
+    version: int
+    seq: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRow:
+    """One move of an alias: what, when, who, why."""
+
+    seq: int
+    #: `move` or `rollback`.
+    action: str
+    from_version: int | None
+    to_version: int
+    actor: str | None
+    reason: str | None
+    request_id: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Who moves an alias, why, and in which request."""
+
+    actor: str | None = None
+    reason: str | None = None
+    request_id: str | None = None
+
+
+def move(
+    conn: Connection,
+    model: str,
+    alias: str,
+    version: int,
+    actor: str | None = None,
+    reason: str | None = None,
+    request_id: str | None = None,
+    if_match: int | None = None,
+) -> AliasRow:
+    """Point an alias at a version, making the alias if it is new.
+
+    `if_match` is the `seq` the caller believes in, None to move whatever it is (0: it must not exist yet).
+    Moving it to where it is changes nothing and records nothing, so a repeated call cannot spoil a rollback.
+    """
+    models.lock(conn, model)
+    present = _find(conn, model, alias)
+    _check(present, if_match)
+    models.version(conn, model, version)
+    if present is not None and present.version == version:
+        return present
+    return _point(conn, model, alias, present, version, MOVE, Why(actor, reason, request_id))
+
+
+def rollback(
+    conn: Connection,
+    model: str,
+    alias: str,
+    actor: str | None = None,
+    reason: str | None = None,
+    request_id: str | None = None,
+    if_match: int | None = None,
+) -> AliasRow:
+    """Return an alias to what it pointed at before; twice goes two back. Deleted versions are passed over."""
+    models.lock(conn, model)
+    present = get(conn, model, alias)
+    _check(present, if_match)
+    stack = _undo_stack(conn.execute(_ordered_moves(model, alias)))
+    numbers = tables.model_version.c
+    existing = set(conn.scalars(sa.select(numbers.version).where(numbers.model == model)))
+    for version in reversed(stack):
+        if version in existing and version != present.version:
+            return _point(conn, model, alias, present, version, ROLLBACK, Why(actor, reason, request_id))
+    raise Conflict(f"{model}@{alias} has no earlier version to return to", code="nothing_to_roll_back")
+
+
+def get(conn: Connection, model: str, alias: str) -> AliasRow:
+    """Give one alias."""
+    found = _find(conn, model, alias)
+    if found is None:
+        models.get(conn, model)
+        raise NotFound(f"model {model} has no alias {alias}", code="alias_not_found")
+    return found
+
+
+def list_all(conn: Connection, model: str) -> list[AliasRow]:
+    """List the aliases of a model by name."""
+    models.get(conn, model)
+    query = sa.select(_alias).where(_alias.c.model == model).order_by(_alias.c.alias)
+    return [AliasRow(**row._asdict()) for row in conn.execute(query)]
+
+
+def history(
+    conn: Connection, model: str, alias: str, limit: int, cursor: str | None = None
+) -> paging.Page[MoveRow]:
+    """List the moves of an alias, newest first."""
+    get(conn, model, alias)
+    query = sa.select(*(column for column in _moves.c if column.name not in ("model", "alias"))).where(
+        _moves.c.model == model, _moves.c.alias == alias
+    )
+    return paging.fetch(conn, query, _HISTORY, limit, cursor, lambda row: MoveRow(**row._asdict()))
+
+
+def _find(conn: Connection, model: str, alias: str) -> AliasRow | None:
+    query = sa.select(_alias).where(_alias.c.model == model, _alias.c.alias == alias)
+    row = conn.execute(query).one_or_none()
+    return None if row is None else AliasRow(**row._asdict())
+
+
+def _check(present: AliasRow | None, if_match: int | None) -> None:
+    seq = 0 if present is None else present.seq
+    if if_match is not None and if_match != seq:
+        raise Stale(f"the alias is at move {seq}, not {if_match}: someone moved it", code="alias_moved")
+
+
+def _point(
+    conn: Connection, model: str, alias: str, present: AliasRow | None, version: int, action: str, why: Why
+) -> AliasRow:
+    now = clock.now(conn)
+    if present is None:
+        row = AliasRow(model, alias, version, 1, now)
+        values = {"model": model, "alias": alias, "version": version, "seq": 1, "updated_at": now}
+        conn.execute(_alias.insert().values(**values))
+    else:
+        row = AliasRow(model, alias, version, present.seq + 1, now)
+        where = sa.and_(_alias.c.model == model, _alias.c.alias == alias)
+        conn.execute(_alias.update().where(where).values(version=version, seq=row.seq, updated_at=now))
+    conn.execute(
+        _moves.insert().values(
+            model=model,
+            alias=alias,
+            seq=row.seq,
+            action=action,
+            from_version=None if present is None else present.version,
+            to_version=version,
+            actor=why.actor,
+            reason=why.reason,
+            request_id=why.request_id,
+            at=now,
+        )
+    )
+    registry.bump(conn)
+    return row
+
+
+def _ordered_moves(model: str, alias: str) -> sa.Select[Any]:
+    columns = (_moves.c.action, _moves.c.from_version, _moves.c.to_version)
+    return sa.select(*columns).where(_moves.c.model == model, _moves.c.alias == alias).order_by(_moves.c.seq)
+
+
+def _undo_stack(moves: Iterable[Row[Any]]) -> list[int]:
+    """Replay the history: a move pushes where the alias was, a rollback pops back to where it went."""
+    stack: list[int] = []
+    for each in moves:
+        if each.action == ROLLBACK:
+            while stack and stack.pop() != each.to_version:
+                pass
+        elif each.from_version is not None:
+            stack.append(each.from_version)
+    return stack

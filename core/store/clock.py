@@ -1,0 +1,57 @@
+"""Time: always UTC, always aware, one clock for all machines that share a database."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.types import TypeDecorator
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time. Refuses naive values, which would mean another moment on another machine."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def __init__(self) -> None:
+        super().__init__(timezone=True)
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store UTC. SQLite keeps text of fixed width without a zone, so text order is time order."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive datetime {value.isoformat()} cannot be stored")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002  # the signature is SQLAlchemy's
+    ) -> datetime | None:
+        """Give UTC, whatever zone the session of the server has."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    def __repr__(self) -> str:
+        return "UtcDateTime()"
+
+
+def now(conn: Connection) -> datetime:
+    """Give the present time by the clock of the database.
+
+    Leases of one worker are judged by others; taking the time from the server makes skewed clocks harmless.
+    SQLite has no server: all its users share the machine and its clock.
+    """
+    if conn.dialect.name == "postgresql":
+        stamp: Any = conn.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+        return stamp.astimezone(UTC)  # type: ignore[no-any-return]
+    return datetime.now(UTC)
+
+
+def rfc3339(at: datetime) -> str:
+    """Write a time as the HTTP contract does: `2026-01-31T08:47:05.123456Z`."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

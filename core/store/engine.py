@@ -1,0 +1,201 @@
+"""The database: short read and write transactions on SQLite or PostgreSQL."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.engine import URL, Connection, Engine
+
+from core.errors import Invalid, Unavailable
+
+# The longest write is one corpus of the largest size, some seconds; a waiting writer must outlast it.
+BUSY_TIMEOUT_MS = 30_000
+# A writer waits for the writers of its own process in the pool, and only then for other processes.
+POOL_TIMEOUT_S = 60
+CONNECT_TIMEOUT_S = 5
+READERS = 8
+READERS_OVERFLOW = 32
+
+SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR")
+
+PRAGMAS = (
+    "foreign_keys=ON",
+    # With WAL, NORMAL keeps the file consistent always; only a power cut can lose the last commits.
+    "synchronous=NORMAL",
+    f"busy_timeout={BUSY_TIMEOUT_MS}",
+    "temp_store=MEMORY",
+    "mmap_size=268435456",
+    # 16 MiB each: a process may hold READERS + 1 connections for good.
+    "cache_size=-16384",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engines:
+    """The engines of one process."""
+
+    pid: int
+    read: Engine
+    write: Engine
+
+    def dispose(self, *, close: bool) -> None:
+        self.read.dispose(close=close)
+        self.write.dispose(close=close)
+
+
+def normal_url(url: str) -> URL:
+    """Parse a database address, choosing the drivers we ship."""
+    try:
+        parsed = sa.make_url(url)
+    except exc.ArgumentError:
+        raise Invalid("the database address cannot be parsed", code="invalid_setting") from None
+    backend = parsed.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend == "sqlite":
+        if parsed.database in (None, "", ":memory:"):
+            raise Invalid("SQLite must be a file: API and workers share it", code="invalid_setting")
+        return parsed.set(drivername="sqlite+pysqlite")
+    raise Invalid(f"database {backend!r} is neither sqlite nor postgresql", code="invalid_setting")
+
+
+class Database:
+    """One database. Connections are made at first use, and anew in a forked child."""
+
+    def __init__(self, url: str) -> None:
+        self.url = normal_url(url)
+        self._engines: _Engines | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self.url.get_backend_name()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection that sees one unchanging snapshot and cannot write."""
+        with _translated(), self._current().read.connect() as conn, conn.begin():
+            yield conn
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Give a connection whose changes are committed at the end, or all undone on an exception."""
+        with _translated(), self._current().write.connect() as conn, conn.begin():
+            yield conn
+
+    def dispose(self) -> None:
+        """Close every connection; a later use opens new ones."""
+        with self._lock:
+            engines, self._engines = self._engines, None
+        if engines is not None:
+            # Sockets inherited over a fork belong to the parent: forget them without a word to the server.
+            engines.dispose(close=engines.pid == os.getpid())
+
+    def _current(self) -> _Engines:
+        engines = self._engines
+        if engines is not None and engines.pid == os.getpid():
+            return engines
+        with self._lock:
+            engines = self._engines
+            if engines is not None and engines.pid != os.getpid():
+                engines.dispose(close=False)
+                engines = None
+            if engines is None:
+                build = _sqlite_engines if self.dialect == "sqlite" else _postgresql_engines
+                engines = self._engines = build(self.url)
+            return engines
+
+
+def _sqlite_engines(url: URL) -> _Engines:
+    assert url.database is not None
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    connect_args = {"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False}
+    common: dict[str, Any] = {
+        "connect_args": connect_args,
+        "poolclass": sa.QueuePool,
+        "pool_timeout": POOL_TIMEOUT_S,
+        "json_serializer": _dump_json,
+        "json_deserializer": orjson.loads,
+    }
+    read = sa.create_engine(url, pool_size=READERS, max_overflow=READERS_OVERFLOW, **common)
+    # One writer a process: its threads queue in the pool, in order, instead of racing for the file lock.
+    write = sa.create_engine(url, pool_size=1, max_overflow=0, **common)
+
+    # The driver's own transaction mode opens no transaction for SELECT; so it is off, and we say BEGIN.
+    # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later
+    # fails with "database is locked" without waiting, whatever the busy timeout.
+    event.listen(read, "connect", lambda dbapi, _: _prepare_sqlite(dbapi, read_only=True))
+    event.listen(write, "connect", lambda dbapi, _: _prepare_sqlite(dbapi, read_only=False))
+    event.listen(read, "begin", lambda conn: conn.exec_driver_sql("BEGIN"))
+    event.listen(write, "begin", lambda conn: conn.exec_driver_sql("BEGIN IMMEDIATE"))
+    return _Engines(os.getpid(), read, write)
+
+
+def _prepare_sqlite(dbapi: Any, *, read_only: bool) -> None:
+    dbapi.isolation_level = None
+    cursor = dbapi.cursor()
+    for pragma in PRAGMAS:
+        cursor.execute(f"PRAGMA {pragma}")
+    mode = cursor.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    if mode != "wal":
+        reason = f"SQLite is in journal mode {mode!r}, not WAL: the file must be on a local disk"
+        raise Unavailable(reason, code="database_unfit")
+    if read_only:
+        cursor.execute("PRAGMA query_only=ON")
+    cursor.close()
+
+
+def _postgresql_engines(url: URL) -> _Engines:
+    write = sa.create_engine(
+        url,
+        pool_size=READERS,
+        max_overflow=READERS_OVERFLOW,
+        pool_pre_ping=True,
+        pool_timeout=POOL_TIMEOUT_S,
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
+        json_serializer=_dump_json,
+        json_deserializer=orjson.loads,
+    )
+    # Readers run several statements and must see one state of the data, as they do on SQLite.
+    read = write.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return _Engines(os.getpid(), read, write)
+
+
+def _dump_json(value: Any) -> str:
+    """Serialise as PostgreSQL accepts it: NaN and infinities become null, lone surrogates are refused."""
+    return orjson.dumps(value).decode()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what a user or an outage can cause into errors with a code; leave our own mistakes alone."""
+    try:
+        yield
+    except (exc.DataError, UnicodeEncodeError, OverflowError, orjson.JSONEncodeError) as error:
+        reason = "a value contains text or a number that cannot be stored"
+        raise Invalid(reason, code="unstorable_value") from error
+    except exc.TimeoutError as error:
+        raise Unavailable("the database is too busy", code="database_busy") from error
+    except exc.OperationalError as error:
+        if _is_outage(error):
+            raise Unavailable("the database cannot be reached", code="database_unavailable") from error
+        raise
+
+
+def _is_outage(error: exc.OperationalError) -> bool:
+    if error.connection_invalidated:
+        return True
+    name = getattr(error.orig, "sqlite_errorname", None)
+    if name is not None:
+        return str(name).startswith(SQLITE_OUTAGES)
+    # Without a code of the server's own, psycopg could not reach it at all; class 57 is a server going down.
+    state = getattr(error.orig, "sqlstate", None)
+    return state is None or state.startswith(("08", "53", "57"))

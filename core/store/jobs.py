@@ -1,0 +1,359 @@
+"""Jobs: the row is the truth. A message to a worker means no more than "look at this row".
+
+Every transition is one UPDATE that names the states it may start from (and the lease it needs), so of any
+number of callers at most one succeeds; each stores its `state` event in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from core.errors import Conflict, NotFound
+from core.store import clock, corpora, events, paging, tables
+from core.store.ids import new_id
+from core.store.states import HELD, TERMINAL, TRANSITIONS, State, Transition
+
+# A crash that comes from the job itself will come again; a second try tells it from bad luck.
+MAX_ATTEMPTS = 2
+
+_job = tables.job
+_UNSEEN = ("losses",)
+_COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
+_KEY = paging.Key((_job.c.created_at, _job.c.id))
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job. Which fields are set follows from `state`."""
+
+    id: str
+    kind: str
+    state: State
+    model: str | None
+    spec: dict[str, Any]
+    progress: dict[str, Any] | None
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    #: How often a worker took it.
+    attempt: int
+    #: Number of the newest event.
+    last_seq: int
+    cancel_requested: bool
+    lease_owner: str | None
+    lease_until: datetime | None
+    request_id: str | None
+    created_at: datetime
+    queued_at: datetime
+    #: When a message about it was last given to the broker, None when not since it was queued.
+    sent_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is in a state it never leaves."""
+        return self.state in TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a worker has to know while it works."""
+
+    #: Someone wants it stopped.
+    cancel: bool
+    #: The lease is no longer its own: whatever it does now counts for nothing.
+    lost: bool
+
+
+class LeaseLost(Conflict):
+    """The caller's lease has passed to another worker, or the job has ended."""
+
+    default_code = "lease_lost"
+
+
+# -- creating and reading --
+
+
+def create(
+    conn: Connection,
+    *,
+    kind: str,
+    spec: Mapping[str, Any],
+    corpora_used: Sequence[str] = (),
+    model: str | None = None,
+    request_id: str | None = None,
+) -> JobRow:
+    """Store a queued job. The corpora it reads cannot be deleted until it has ended."""
+    wanted = list(dict.fromkeys(corpora_used))
+    # The lock is the other half of the one in `corpora.delete`.
+    query = sa.select(tables.corpus.c.id).where(tables.corpus.c.id.in_(wanted))
+    found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
+    for corpus_id in wanted:
+        if corpus_id not in found:
+            raise corpora.missing(corpus_id)
+    now = clock.now(conn)
+    values = {
+        "id": new_id("job"),
+        "kind": kind,
+        "state": State.QUEUED.value,
+        "model": model,
+        "spec": dict(spec),
+        "attempt": 0,
+        "losses": 0,
+        "last_seq": 1,
+        "cancel_requested": False,
+        "request_id": request_id,
+        "created_at": now,
+        "queued_at": now,
+    }
+    job = _make(conn.execute(_job.insert().values(**values).returning(*_COLUMNS)).one())
+    if wanted:
+        conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
+    events.store(conn, job.id, 1, [_state_event(job)])
+    return job
+
+
+def get(conn: Connection, job_id: str) -> JobRow:
+    """Give one job."""
+    row = conn.execute(sa.select(*_COLUMNS).where(_job.c.id == job_id)).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no job {job_id}", code="job_not_found")
+    return _make(row)
+
+
+def page(
+    conn: Connection,
+    limit: int,
+    cursor: str | None = None,
+    *,
+    state: State | None = None,
+    model: str | None = None,
+) -> paging.Page[JobRow]:
+    """List jobs, newest first, of one state or one model when given."""
+    query = sa.select(*_COLUMNS)
+    if state is not None:
+        query = query.where(_job.c.state == state.value)
+    if model is not None:
+        query = query.where(_job.c.model == model)
+    return paging.fetch(conn, query, _KEY, limit, cursor, _make)
+
+
+# -- the worker that holds the lease --
+
+
+def claim(
+    conn: Connection, job_id: str, owner: str, lease_s: float, *, max_attempts: int = MAX_ATTEMPTS
+) -> JobRow | None:
+    """Take a job, or give None when another has it or it has ended: the message was a duplicate.
+
+    `owner` must be new for each claim; it is what tells this claim from all others (fencing).
+    """
+    now = clock.now(conn)
+    abandoned = sa.and_(
+        _job.c.state == State.RUNNING.value, _job.c.lease_until < now, _job.c.losses + 1 < max_attempts
+    )
+    return _move(
+        conn,
+        Transition.CLAIM,
+        sa.and_(_job.c.id == job_id, sa.or_(_job.c.state == State.QUEUED.value, abandoned)),
+        {
+            "attempt": _job.c.attempt + 1,
+            "losses": _job.c.losses + sa.case((_job.c.state == State.RUNNING.value, 1), else_=0),
+            "lease_owner": owner,
+            "lease_until": now + timedelta(seconds=lease_s),
+            "started_at": now,
+            "progress": None,
+        },
+    )
+
+
+def heartbeat(
+    conn: Connection, job_id: str, owner: str, lease_s: float, progress: Mapping[str, Any] | None = None
+) -> Signals:
+    """Renew the lease, store progress when given, and learn whether to stop, in one statement."""
+    values: dict[str, Any] = {"lease_until": clock.now(conn) + timedelta(seconds=lease_s)}
+    if progress is not None:
+        values["progress"] = dict(progress)
+    query = _job.update().where(_held_by(job_id, owner)).values(**values).returning(_job.c.cancel_requested)
+    return _signals(conn.execute(query).one_or_none())
+
+
+def signals(conn: Connection, job_id: str, owner: str) -> Signals:
+    """Learn whether to stop, without renewing: a read, cheap enough for twice a second."""
+    query = sa.select(_job.c.cancel_requested).where(_held_by(job_id, owner))
+    return _signals(conn.execute(query).one_or_none())
+
+
+def succeed(conn: Connection, job_id: str, owner: str, result: Mapping[str, Any]) -> JobRow:
+    """End a job with its result. Publishing the result in the same transaction makes the lease guard both."""
+    values = {"result": dict(result), "finished_at": clock.now(conn)}
+    return _by_owner(conn, Transition.SUCCEED, job_id, owner, values)
+
+
+def fail(conn: Connection, job_id: str, owner: str, error: Mapping[str, Any]) -> JobRow:
+    """End a job with an error: at least `code` and `message`."""
+    values = {"error": dict(error), "finished_at": clock.now(conn)}
+    return _by_owner(conn, Transition.FAIL, job_id, owner, values)
+
+
+def cancelled(conn: Connection, job_id: str, owner: str) -> JobRow:
+    """End a job because its worker saw the wish to cancel and stopped."""
+    return _by_owner(conn, Transition.STOP, job_id, owner, {"finished_at": clock.now(conn)})
+
+
+def requeue(conn: Connection, job_id: str, owner: str) -> JobRow:
+    """Give a job back because its worker shuts down. It costs the job none of its chances."""
+    return _by_owner(conn, Transition.REQUEUE, job_id, owner, _given_back(clock.now(conn)))
+
+
+# -- everybody else --
+
+
+def cancel(conn: Connection, job_id: str) -> JobRow:
+    """Ask for a stop: at once when queued, through its worker when running. Asking again changes nothing."""
+    finished_at = _at_when(State.QUEUED, clock.now(conn))
+    values = {"cancel_requested": True, "finished_at": finished_at}
+    moved = _move(conn, Transition.CANCEL, _job.c.id == job_id, values)
+    if moved is not None:
+        return moved
+    job = get(conn, job_id)
+    if job.state in (State.CANCELLING, State.CANCELLED):
+        return job
+    raise illegal(Transition.CANCEL, job)
+
+
+def expired(conn: Connection, now: datetime) -> list[str]:
+    """List the jobs whose worker was not heard of in time. A read: reapers look before they lock."""
+    return list(conn.scalars(sa.select(_job.c.id).where(_is_expired(now)).order_by(_job.c.lease_until)))
+
+
+def reap(conn: Connection, now: datetime, max_attempts: int = MAX_ATTEMPTS) -> list[JobRow]:
+    """Take their jobs from lost workers: queued again, or failed (`worker_lost`) after `max_attempts`.
+
+    Any number of processes may do this at once; each lost lease is acted on by one of them.
+    """
+    moved: list[JobRow] = []
+    last_chance = _job.c.losses + 1 >= max_attempts
+    lost = {
+        "code": "worker_lost",
+        "message": f"the worker was lost {max_attempts} times while it ran this job",
+    }
+    for job_id in expired(conn, now):
+        where = sa.and_(_job.c.id == job_id, _is_expired(now))
+        given_back = _given_back(now) | {"losses": _job.c.losses + 1}
+        ended = {"losses": _job.c.losses + 1, "error": _error_unless_cancelling(lost), "finished_at": now}
+        job = _move(conn, Transition.RECOVER, sa.and_(where, sa.not_(last_chance)), given_back)
+        job = job or _move(conn, Transition.GIVE_UP, sa.and_(where, last_chance), ended)
+        if job is not None:
+            moved.append(job)
+    return moved
+
+
+def unsent(conn: Connection, older_than: datetime, limit: int = 1000) -> list[JobRow]:
+    """List queued jobs with no message sent since `older_than`.
+
+    Either the sender died between commit and send, or the broker forgot, or all workers have been busy since;
+    the caller can tell the last case by looking into the broker.
+    """
+    since = sa.func.coalesce(_job.c.sent_at, _job.c.queued_at)
+    query = sa.select(*_COLUMNS).where(_job.c.state == State.QUEUED.value, since <= older_than)
+    return [_make(row) for row in conn.execute(query.order_by(_job.c.queued_at).limit(limit))]
+
+
+def mark_sent(conn: Connection, job_id: str) -> None:
+    """Record that a message about the job was given to the broker."""
+    still_queued = sa.and_(_job.c.id == job_id, _job.c.state == State.QUEUED.value)
+    conn.execute(_job.update().where(still_queued).values(sent_at=clock.now(conn)))
+
+
+def illegal(transition: Transition, job: JobRow) -> Conflict:
+    """The error for a transition that the present state does not allow."""
+    return Conflict(f"cannot {transition.value} {job.id}: it is {job.state.value}", code="illegal_transition")
+
+
+# -- the one way a state changes --
+
+
+def _move(
+    conn: Connection, transition: Transition, where: sa.ColumnElement[bool], values: Mapping[str, Any]
+) -> JobRow | None:
+    """Make one transition of one job and store its event; None when `where` or the state does not hold."""
+    targets = TRANSITIONS[transition]
+    target = sa.case(
+        *((_job.c.state == source.value, goal.value) for source, goal in targets.items()), else_=_job.c.state
+    )
+    # No one holds a job that waits or has ended: no late heartbeat or result can match it any more.
+    released = {} if HELD & set(targets.values()) else {"lease_owner": None, "lease_until": None}
+    query = (
+        _job.update()
+        .where(where, _job.c.state.in_([source.value for source in targets]))
+        .values(**values, **released, state=target, last_seq=_job.c.last_seq + 1)
+        .returning(*_COLUMNS)
+    )
+    row = conn.execute(query).one_or_none()
+    if row is None:
+        return None
+    job = _make(row)
+    events.store(conn, job.id, job.last_seq, [_state_event(job)])
+    return job
+
+
+def _by_owner(
+    conn: Connection, transition: Transition, job_id: str, owner: str, values: Mapping[str, Any]
+) -> JobRow:
+    moved = _move(conn, transition, _held_by(job_id, owner), values)
+    if moved is not None:
+        return moved
+    job = get(conn, job_id)
+    if job.lease_owner == owner:
+        raise illegal(transition, job)
+    raise LeaseLost(f"the lease of {job_id} has passed on: it is {job.state.value}")
+
+
+def _held_by(job_id: str, owner: str) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        _job.c.id == job_id, _job.c.lease_owner == owner, _job.c.state.in_([state.value for state in HELD])
+    )
+
+
+def _is_expired(now: datetime) -> sa.ColumnElement[bool]:
+    return sa.and_(_job.c.state.in_([state.value for state in HELD]), _job.c.lease_until < now)
+
+
+def _given_back(now: datetime) -> dict[str, Any]:
+    """Fields of a job that waits again, or, when it was being cancelled, has ended."""
+    finished_at = _at_when(State.CANCELLING, now)
+    return {"queued_at": now, "sent_at": None, "progress": None, "finished_at": finished_at}
+
+
+def _at_when(state: State, at: datetime) -> sa.ColumnElement[Any]:
+    """The time `at` for a job that was in `state`, else none."""
+    return sa.case((_job.c.state == state.value, sa.literal(at, _job.c.finished_at.type)), else_=sa.null())
+
+
+def _error_unless_cancelling(error: Mapping[str, Any]) -> sa.ColumnElement[Any]:
+    literal = sa.literal(dict(error), _job.c.error.type)
+    return sa.case((_job.c.state == State.CANCELLING.value, sa.null()), else_=literal)
+
+
+def _signals(row: Row[Any] | None) -> Signals:
+    return Signals(cancel=row is not None and bool(row.cancel_requested), lost=row is None)
+
+
+def _state_event(job: JobRow) -> events.Draft:
+    data: dict[str, Any] = {"state": job.state.value, "attempt": job.attempt}
+    if job.state is State.FAILED and job.error is not None:
+        data["error"] = job.error
+        return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
+    if job.state is State.SUCCEEDED and job.result is not None:
+        data["result"] = job.result
+    message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
+    return events.Draft("state", message, data)
+
+
+def _make(row: Row[Any]) -> JobRow:
+    return JobRow(**{**row._asdict(), "state": State(row.state)})

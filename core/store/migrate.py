@@ -1,0 +1,62 @@
+"""Bringing a database to the newest schema, safely when several processes start at once."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection
+
+from core.store.engine import Database, normal_url
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
+# Any fixed number: what counts is that all processes of this service take the same one.
+ADVISORY_LOCK = 7_249_310_553_028_116
+
+
+def upgrade(url: str) -> None:
+    """Migrate to the newest schema. Does nothing when it is there already."""
+    with _file_lock(url):
+        db = Database(url)
+        try:
+            with db.write() as conn:
+                if conn.dialect.name == "postgresql":
+                    # Held until the commit, so the next process finds the work done.
+                    conn.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+                command.upgrade(_config(conn), "head")
+        finally:
+            db.dispose()
+
+
+def at_head(db: Database) -> bool:
+    """Tell whether the schema is the newest that this code knows."""
+    with db.read() as conn:
+        present = MigrationContext.configure(conn).get_current_heads()
+    return set(present) == set(ScriptDirectory.from_config(_config(None)).get_heads())
+
+
+def _config(conn: Connection | None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = conn
+    return config
+
+
+@contextmanager
+def _file_lock(url: str) -> Iterator[None]:
+    """Let one process at a time migrate an SQLite file. PostgreSQL has locks of its own."""
+    parsed = normal_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        yield
+        return
+    path = Path(f"{parsed.database}.migrate.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

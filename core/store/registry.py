@@ -1,0 +1,55 @@
+"""What serving follows: one number that rises with every change, and the state it stands for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from core.store import tables
+
+ROW = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """What a model reference can resolve to."""
+
+    #: The newest version that exists, None when all were deleted.
+    latest: int | None
+    #: Alias -> version.
+    aliases: Mapping[str, int]
+    #: Version -> sha256 of its file.
+    versions: Mapping[int, str]
+
+
+def generation(conn: Connection) -> int:
+    """Give the number of the present state. Cheap: meant to be polled every second."""
+    registry = tables.registry
+    return int(conn.execute(sa.select(registry.c.generation).where(registry.c.id == ROW)).scalar_one())
+
+
+def bump(conn: Connection) -> None:
+    """Say that this transaction changes what is served. Last in it, since all changes queue here."""
+    registry = tables.registry
+    conn.execute(registry.update().where(registry.c.id == ROW).values(generation=registry.c.generation + 1))
+
+
+def snapshot(conn: Connection) -> dict[str, ModelEntry]:
+    """Give every model with its versions and aliases, as of the caller's transaction."""
+    model, version, alias = tables.model, tables.model_version, tables.alias
+    versions: dict[str, dict[int, str]] = {name: {} for name in conn.scalars(sa.select(model.c.name))}
+    aliases: dict[str, dict[str, int]] = {name: {} for name in versions}
+    for row in conn.execute(sa.select(version.c.model, version.c.version, version.c.sha256)):
+        versions[row.model][row.version] = row.sha256
+    for row in conn.execute(sa.select(alias.c.model, alias.c.alias, alias.c.version)):
+        aliases[row.model][row.alias] = row.version
+    return {
+        name: ModelEntry(
+            latest=max(numbers, default=None),
+            aliases=MappingProxyType(aliases[name]),
+            versions=MappingProxyType(numbers),
+        )
+        for name, numbers in versions.items()
+    }

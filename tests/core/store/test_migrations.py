@@ -1,0 +1,63 @@
+import multiprocessing
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from core.errors import Invalid
+from core.store import migrate, registry
+from core.store.engine import Database, normal_url
+from core.store.tables import metadata
+
+
+def test_migrated_schema_equals_the_metadata(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url)
+    db = Database(empty_database_url)
+    with db.read() as conn:
+        context = MigrationContext.configure(
+            conn, opts={"compare_type": True, "compare_server_default": True}
+        )
+        assert compare_metadata(context, metadata) == []
+        assert registry.generation(conn) == 0
+    db.dispose()
+
+
+def test_upgrade_is_at_head_only_afterwards_and_harmless_twice(empty_database_url: str) -> None:
+    db = Database(empty_database_url)
+    assert not migrate.at_head(db)
+    migrate.upgrade(empty_database_url)
+    migrate.upgrade(empty_database_url)
+    assert migrate.at_head(db)
+    db.dispose()
+
+
+def test_four_processes_may_migrate_at_once(empty_database_url: str) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        pool.map(migrate.upgrade, [empty_database_url] * 4)
+    db = Database(empty_database_url)
+    assert migrate.at_head(db)
+    with db.read() as conn:
+        assert conn.execute(sa.text("SELECT count(*) FROM registry")).scalar_one() == 1
+    db.dispose()
+
+
+def test_chunks_are_not_compressed_twice_on_postgresql(postgres_url: str) -> None:
+    db = Database(postgres_url)
+    table, column = "blob_chunk", "data"
+    query = "SELECT attstorage::text FROM pg_attribute WHERE attrelid = CAST(:t AS regclass) AND attname = :c"
+    with db.read() as conn:
+        assert conn.execute(sa.text(query), {"t": table, "c": column}).scalar_one() == "e"
+    db.dispose()
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://h/d", "no address"])
+def test_addresses_that_cannot_serve_are_refused(url: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        normal_url(url)
+    assert caught.value.code == "invalid_setting"
+
+
+@pytest.mark.parametrize("url", ["postgres://h/d", "postgresql://h/d", "postgresql+psycopg2://h/d"])
+def test_every_spelling_of_postgresql_gets_the_driver_we_ship(url: str) -> None:
+    assert normal_url(url).drivername == "postgresql+psycopg"
