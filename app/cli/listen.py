@@ -32,6 +32,10 @@ def opened(host: str, port: int) -> Iterator[socket.socket]:
 
 def address(listener: socket.socket) -> str:
     """Give the address at which a client on this machine reaches the socket."""
-    host, port = listener.getsockname()[:2]
+    return url(*listener.getsockname()[:2])
+
+
+def url(host: str, port: int) -> str:
+    """Give the address at which a client on this machine reaches `host` and `port`."""
     shown = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown}:{port}"

@@ -62,6 +62,10 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument("--fd", type=int, help=argparse.SUPPRESS)
     api.set_defaults(run=_api)
 
+    health = commands.add_parser("health", help="ask a running API whether it is ready; exit code 0 if so")
+    _add_place(health)
+    health.set_defaults(run=_health)
+
     worker = commands.add_parser("worker", help="run one worker process")
     worker.add_argument("--data-dir", type=Path, metavar="PATH", help="as for up")
     worker.set_defaults(run=_worker)
@@ -135,6 +139,12 @@ def _api(options: argparse.Namespace) -> int:
     from app.cli import api  # noqa: PLC0415
 
     return api.serve(_settings(options), options.fd)
+
+
+def _health(options: argparse.Namespace) -> int:
+    from app.cli import health  # noqa: PLC0415
+
+    return health.check(_settings(options))
 
 
 def _worker(options: argparse.Namespace) -> int:

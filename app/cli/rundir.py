@@ -44,7 +44,7 @@ class RunDir:
         self._pid_path(name).unlink(missing_ok=True)
 
     def write_state(self, state: dict[str, object]) -> None:
-        """Publish where the stack answers: complete when seen, and for the owner only, for it has a password."""
+        """Publish where the stack answers: whole when seen, and for the owner only (it has a password)."""
         draft = self.state_path.with_suffix(".draft")
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(state), encoding="utf-8")

@@ -1,0 +1,102 @@
+"""A whole stack as one child process, for as long as a block of code runs."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from app.cli import process
+from app.cli.rundir import RunDir
+from core.errors import Unavailable
+from core.settings import Settings
+
+#: Longer than the supervisor's own deadlines for a start with compilation and for an orderly stop.
+START_DEADLINE_S = 330.0
+STOP_DEADLINE_S = 60.0
+POLL_S = 0.05
+#: How much of the log an error shows.
+TAIL_LINES = 40
+
+
+class BackgroundStack:
+    """`tagsmith up` with its output in a file. Use it as a context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.log_path = settings.data_dir / "stack.log"
+        self.url = ""
+        self.redis_url = ""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start, and wait until the API is ready."""
+        self.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        state_path = RunDir(self.settings.data_dir).state_path
+        # One of an earlier, killed supervisor would look like an answer of this one.
+        state_path.unlink(missing_ok=True)
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                (sys.executable, "-m", "app.cli", "up"),
+                env=self.settings.child_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                # Safe beside threads: two system calls, looked up before the fork.
+                preexec_fn=process.die_with_parent(),  # noqa: PLW1509
+            )
+        self._wait_for(state_path)
+
+    def stop(self) -> int:
+        """Stop everything as Ctrl-C would, and give the exit code."""
+        if self._process is None:
+            return 0
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        try:
+            return self._process.wait(STOP_DEADLINE_S)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def kill(self) -> None:
+        """End the supervisor without a word to its children."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait_for(self, state_path: Path) -> None:
+        assert self._process is not None
+        end = time.monotonic() + START_DEADLINE_S
+        while not state_path.exists():
+            if self._process.poll() is not None or time.monotonic() > end:
+                tail = self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
+                raise Unavailable("\n".join(["the stack did not start:", *tail]), code="start_failed")
+            time.sleep(POLL_S)
+        state = json.loads(state_path.read_text(encoding="utf-8"))
+        self.url, self.redis_url = state["url"], state["redis_url"]
