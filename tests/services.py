@@ -5,7 +5,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import tempfile
@@ -215,13 +214,6 @@ class Databases:
 def libpq(url: str | sqlalchemy.URL) -> str:
     """Turn an SQLAlchemy address into one psycopg itself understands."""
     return sqlalchemy.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-
-
-def free_port() -> int:
-    """Ask the system for a loopback port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _open_to_all(path: Path) -> bool:
