@@ -8,17 +8,21 @@
 | `sqlite_url`         | module   | a fresh, migrated SQLite database |
 | `database_url`       | module   | both of them in turn: every test that uses it runs twice |
 | `empty_database_url` | function | both in turn, not migrated |
+| `stack`              | session  | the whole embedded stack as child processes, not to be broken |
+| `start_stack`        | function | starts stacks with settings of the test's choice, to be broken |
 """
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
+from app.cli.background import BackgroundStack
+from core.settings import Settings
 from tests import services
 
 
@@ -108,3 +112,26 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     address = databases.create()
     yield address
     databases.drop(address)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundStack]:
+    settings = Settings.from_env({}, {"port": 0, "data_dir": tmp_path_factory.mktemp("stack")})
+    with BackgroundStack(settings) as started:
+        yield started
+
+
+@pytest.fixture
+def start_stack(tmp_path: Path) -> Iterator[Callable[..., BackgroundStack]]:
+    """Give a function that starts a stack; overrides are fields of `Settings`."""
+    started: list[BackgroundStack] = []
+
+    def start(**overrides: object) -> BackgroundStack:
+        settings = Settings.from_env({}, {"port": 0, "data_dir": tmp_path / "data", **overrides})
+        started.append(BackgroundStack(settings))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()

@@ -1,0 +1,84 @@
+"""What the drills do to a running stack."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from app.cli.background import BackgroundStack
+from app.client import Client, Job
+from core.corpus.generate import generate
+from tests.services import wait_until
+
+MODEL = "drill"
+#: Long enough to be hit in the middle, short enough to be run twice.
+LONG_PASSES = 150
+
+
+def corpus(sentences: int = 600) -> bytes:
+    return b"".join(generate("references", sentences, 7))
+
+
+def spec(corpus_id: str, passes: int = 3) -> dict[str, Any]:
+    return {
+        "model": MODEL,
+        "corpus": corpus_id,
+        "features": {"preset": "chunking"},
+        "trainer": {"kind": "sgd-l1", "passes": passes},
+        "promote": "champion",
+    }
+
+
+def train(client: Client, passes: int = 3) -> Job:
+    """Upload, train to the end, and see that it went well."""
+    job = client.wait(client.train(spec(client.upload(corpus(), name="drill").id, passes)).id)
+    assert job.state == "succeeded", job.error
+    return job
+
+
+def start_long_job(client: Client) -> str:
+    """Start a job and wait until it is some passes in."""
+    job_id = client.train(spec(client.upload(corpus(3000), name="drill").id, LONG_PASSES)).id
+    wait_until(lambda: _passes(client.job(job_id)) >= 3, "the third pass", 60)
+    return job_id
+
+
+def child_pid(stack: BackgroundStack, name: str) -> int:
+    """Give the process id of a child, from the pid file the supervisor keeps."""
+    path = stack.settings.data_dir / "run" / f"{name}.pid"
+    wait_until(path.exists, f"{name} to run")
+    return int(json.loads(path.read_text())[0])
+
+
+def family(stack: BackgroundStack) -> list[psutil.Process]:
+    """Give the supervisor and all that it started."""
+    supervisor = psutil.Process(stack.pid)
+    return [supervisor, *supervisor.children(recursive=True)]
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    return not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes)
+
+
+def pid_files(data_dir: Path) -> list[str]:
+    return sorted(path.name for path in (data_dir / "run").glob("*.pid"))
+
+
+def tags_for(client: Client, seconds: float, each: Callable[[Mapping[str, Any]], None] | None = None) -> int:
+    """Tag one sentence over and over, and give how often; any failure is raised."""
+    count = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        tagged = client.tag(MODEL, [[["Smith", "CAP"], [",", "PUNCT"], ["1999", "NUM"]]])
+        assert len(tagged.tags[0]) == 3
+        if each is not None:
+            each({"version": tagged.version})
+        count += 1
+    return count
+
+
+def _passes(job: Job) -> int:
+    return int((job.progress or {}).get("pass") or 0)
