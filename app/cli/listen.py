@@ -5,6 +5,7 @@ restarted, and clients that come in between wait instead of being refused.
 """
 
 import contextlib
+import os
 import socket
 from collections.abc import Iterator
 
@@ -23,9 +24,9 @@ def opened(host: str, port: int) -> Iterator[socket.socket]:
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise Unavailable(
-            f"cannot listen on {host} port {port}: {error.strerror}", code="cannot_listen"
-        ) from error
+        # The error's own text repeats the address; a name that does not resolve has no number to look up.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise Unavailable(f"cannot listen on {host} port {port}: {reason}", code="cannot_listen") from error
     with listener:
         yield listener
 

@@ -42,10 +42,11 @@ Tagsmith is ready at {url}   (data in {data_dir}, Ctrl-C stops everything)
 
   tagsmith corpus generate --kind references --sentences 2000 --seed 1 --out refs.conll
   curl -s --data-binary @refs.conll '{url}/corpora?name=refs&format=conll'
-  curl -s {url}/jobs --json '{{"kind": "train", "model": "refs", "corpus": "crp_...",
-       "trainer": {{"kind": "sgd-l1"}}, "promote": "champion"}}'
+  curl -s {url}/jobs -H 'Content-Type: application/json' -d '{{"kind": "train", "model": "refs",
+       "corpus": "crp_...", "trainer": {{"kind": "sgd-l1"}}, "promote": "champion"}}'
   curl -N -H 'Accept: text/event-stream' {url}/jobs/job_.../events
-  curl -s {url}/tag --json '{{"model": "refs", "sentences": [[["Smith", "CAP"], ["1999", "NUM"]]]}}'
+  curl -s {url}/tag -H 'Content-Type: application/json' -d '{{"model": "refs",
+       "sentences": [[["Smith", "CAP"], [",", "PUNCT"], ["1999", "NUM"]]]}}'
 
   The interface in full: {url}/docs
 """
