@@ -4,7 +4,7 @@ import socket
 
 import uvicorn
 
-from app import main
+from app import main, server
 from app.cli import listen
 from core import logs
 from core.settings import Settings
@@ -36,4 +36,4 @@ def _serve_on(listener: socket.socket, settings: Settings) -> None:
         timeout_graceful_shutdown=GRACE_S,
         backlog=listen.BACKLOG,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    server.Server(config).run(sockets=[listener])
