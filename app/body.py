@@ -1,0 +1,113 @@
+"""JSON bodies, read strictly: no NaN, no lone surrogate, no NUL, no nesting that could exhaust the stack."""
+
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pydantic_core
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+
+from app import errors
+from core.errors import Fault, Invalid, Unsupported
+
+#: How the parser says where it stopped.
+_PLACE = re.compile(r" at line (\d+) column (\d+)$")
+
+
+class Body(BaseModel):
+    """Base of request bodies: what they do not name is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class JsonRequest(Request):
+    """A request whose JSON has been read by our rules before the framework asks for it."""
+
+    def __init__(self, request: Request, raw: bytes, parsed: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self.raw = raw
+        self.parsed = parsed
+
+    async def body(self) -> bytes:
+        """Give the body as it came."""
+        return self.raw
+
+    async def json(self) -> Any:
+        """Give the parsed body."""
+        return self.parsed
+
+
+class JsonRoute(APIRoute):
+    """A route that reads its JSON body strictly, and says what is wrong with it as a problem."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the framework's handler."""
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+        required = self.body_field.field_info.is_required()
+
+        async def strict(request: Request) -> Response:
+            require_json(request, when_absent=required)
+            raw = await request.body()
+            parsed = parse_json(raw) if raw or required else None
+            return await handle(JsonRequest(request, raw, parsed))
+
+        return strict
+
+
+def require_json(request: Request, *, when_absent: bool = True) -> None:
+    """Refuse a body that does not say it is JSON; one that says nothing only `when_absent`."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json" and (media_type or when_absent):
+        said = f"not {media_type}" if media_type else "and the request names none"
+        raise Unsupported(f"The media type here is application/json, {said}.", code="unsupported_media_type")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise Unsupported(f"JSON is not read from {encoding} encoding here.", code="unsupported_encoding")
+
+
+def parse_json(body: bytes) -> Any:
+    """Parse a whole JSON text, or raise Malformed with the place."""
+    try:
+        value = pydantic_core.from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise malformed(str(error)) from None
+    if rb"\u0000" in body:
+        refuse_nul(value)
+    return value
+
+
+def malformed(message: str) -> errors.Malformed:
+    """Turn the parser's message into an error with its line."""
+    found = _PLACE.search(message)
+    reason = message[: found.start()] if found else message
+    line = int(found[1]) if found else 1
+    column = f" in column {found[2]}" if found else ""
+    code = "json_too_deep" if "recursion" in reason else "malformed_json"
+    return errors.Malformed(
+        f"The body is not JSON we can read: {reason}.", [Fault(f"{reason}{column}", line=line)], code=code
+    )
+
+
+def refuse_nul(value: Any) -> None:
+    """Refuse NUL characters: no name, reason or template needs one, and PostgreSQL stores none."""
+    faults = [Fault("has a NUL character", pointer=pointer) for pointer in _nul_places(value, "")]
+    if faults:
+        raise Invalid("The body has NUL characters.", faults, code="nul_character")
+
+
+def _nul_places(value: Any, pointer: str) -> Iterator[str]:
+    if isinstance(value, str):
+        if "\0" in value:
+            yield pointer
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if "\0" in key:
+                yield pointer + errors.pointer([key.replace("\0", "\\u0000")])
+            yield from _nul_places(item, pointer + errors.pointer([key]))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _nul_places(item, f"{pointer}/{index}")

@@ -1,0 +1,1 @@
+"""Corpora: upload, list, report, download, delete."""

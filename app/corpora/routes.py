@@ -1,0 +1,98 @@
+"""Routes of corpora."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.corpora import schemas, service
+from app.corpora.upload import Declared
+from app.deps import DatabaseDep, RuntimeDep
+from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
+from core.store.corpora import CorpusRow
+from core.store.paging import Page
+
+router = APIRouter(prefix="/corpora", tags=["corpora"])
+
+#: A name is for people to read: any text without control characters.
+CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Format = Annotated[str, Query(max_length=32, description="How the text is written; today `conll`.")]
+
+UPLOAD_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The corpus, plain or with Content-Encoding gzip or zstd; or multipart with one file.",
+        "content": {
+            "text/plain": {"schema": {"type": "string"}},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+        },
+    }
+}
+
+
+@router.post("", status_code=201, response_model=schemas.Corpus, openapi_extra=UPLOAD_BODY)
+async def upload(
+    request: Request,
+    response: Response,
+    runtime: RuntimeDep,
+    name: CorpusName = None,
+    format: Format = "conll",  # noqa: A002  # the contract's name for it
+) -> CorpusRow:
+    """Store a corpus. Faults are reported with line numbers, up to 100, and then nothing is stored."""
+    headers = request.headers
+    declared = Declared(format, headers.get("content-type", ""), headers.get("content-encoding"))
+    corpus = await service.create(
+        request.stream(),
+        declared,
+        name,
+        settings=runtime.settings,
+        database=runtime.database,
+        threads=runtime.upload_threads,
+    )
+    response.headers["Location"] = f"/corpora/{corpus.id}"
+    return corpus
+
+
+@router.get("", response_model=Listing[schemas.Corpus])
+def list_corpora(
+    database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[CorpusRow]:
+    """List corpora, newest first."""
+    return service.page(database, limit, cursor)
+
+
+@router.get("/{corpus_id}", response_model=schemas.Corpus)
+def get_corpus(corpus_id: CorpusId, database: DatabaseDep) -> CorpusRow:
+    """Give one corpus."""
+    return service.get(database, corpus_id)
+
+
+@router.get("/{corpus_id}/report")
+def get_report(corpus_id: CorpusId, database: DatabaseDep) -> schemas.Report:
+    """Give label counts, lengths, faults of the label coding and duplicates."""
+    return schemas.Report.model_validate(service.get(database, corpus_id))
+
+
+@router.get(
+    "/{corpus_id}/content",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def get_content(corpus_id: CorpusId, database: DatabaseDep) -> StreamingResponse:
+    """Give the text as it was uploaded, decompressed."""
+    corpus, chunks = service.content(database, corpus_id)
+    headers = {"Content-Length": str(corpus.size_bytes), "ETag": f'"{corpus.sha256}"'}
+    return StreamingResponse(chunks, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.delete("/{corpus_id}", status_code=204)
+def delete_corpus(corpus_id: CorpusId, database: DatabaseDep) -> None:
+    """Remove a corpus. One that a job still needs stays (409)."""
+    service.delete(database, corpus_id)

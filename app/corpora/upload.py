@@ -1,0 +1,90 @@
+"""One upload: decode, check, parse and spool as the bytes come, none of it whole in memory."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from app.corpora.parts import FilePart, boundary_of
+from core.corpus import formats
+from core.corpus.corpus import Corpus
+from core.corpus.encoded import Decoder
+from core.settings import Settings
+
+#: What goes back from the spool file to SQL at a time.
+SPOOL_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the request says about its body."""
+
+    format: str
+    content_type: str
+    content_encoding: str | None
+
+
+class Upload:
+    """Takes the body chunk by chunk. Blocks: feed it in a thread. Nothing of it outlives its closing.
+
+    The decoded text goes to an unnamed file, because it is stored only when its last line proved good.
+    """
+
+    def __init__(self, declared: Declared, settings: Settings, spool_dir: Path) -> None:
+        self._max_decoded_bytes = settings.max_corpus_bytes
+        self._reader = formats.reader(declared.format, max_line_bytes=settings.max_line_bytes)
+        # A coding of the request covers the whole body, one of the part only its file.
+        self._body = self._decoder(declared.content_encoding)
+        boundary = boundary_of(declared.content_type)
+        self._part = FilePart(boundary) if boundary else None
+        self._file: Decoder | None = None if self._part else self._decoder(None)
+        spool_dir.mkdir(parents=True, exist_ok=True)
+        self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
+
+    @property
+    def filename(self) -> str | None:
+        """Name that a multipart body gave to its file."""
+        return self._part.filename if self._part else None
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body."""
+        for piece in self._body.feed(chunk):
+            for text in self._file_bytes(piece):
+                self._reader.feed(text)
+                self._spool.write(text)
+
+    def finish(self) -> Corpus:
+        """Give the corpus, now that all is there."""
+        self._body.finish()
+        if self._part is not None:
+            self._part.finish()
+        if self._file is not None:
+            self._file.finish()
+        return self._reader.finish()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the decoded text back."""
+        self._spool.seek(0)
+        while chunk := self._spool.read(SPOOL_READ_BYTES):
+            yield chunk
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spool.close()
+
+    def _file_bytes(self, piece: bytes) -> Iterator[bytes]:
+        encoded = self._part.feed(piece) if self._part else (piece,)
+        for part in encoded:
+            if self._file is None:
+                assert self._part is not None
+                self._file = self._decoder(self._part.encoding)
+            yield from self._file.feed(part)
+
+    def _decoder(self, encoding: str | None) -> Decoder:
+        return Decoder(encoding, max_decoded_bytes=self._max_decoded_bytes)

@@ -1,0 +1,206 @@
+"""Every error as RFC 9457 problem+json: one place that knows which error is which HTTP status."""
+
+import http
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Scope
+
+from core import errors
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+#: More places than this help nobody, and a body of a million faults must not become a response of a million.
+MAX_FAULTS = 100
+
+#: A client that was turned away is told to come back after this many seconds.
+RETRY_AFTER_S = 1
+
+
+class Malformed(errors.TagsmithError):
+    """The body is not what its media type says."""
+
+    default_code = "malformed"
+
+
+class NotModified(Exception):  # noqa: N818  # no error: the way out of a route with nothing new to say
+    """The caller already has this very representation."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(etag)
+        self.etag = etag
+
+
+STATUS: Mapping[type[errors.TagsmithError], int] = {
+    Malformed: 400,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Stale: 412,
+    errors.TooLarge: 413,
+    errors.Unsupported: 415,
+    errors.Invalid: 422,
+    errors.Unavailable: 503,
+}
+
+#: Codes of errors that come from the framework and carry none of their own.
+FRAMEWORK_CODES: Mapping[int, str] = {404: "route_not_found", 405: "method_not_allowed"}
+
+
+class Place(BaseModel):
+    """One thing that is wrong, and where it stands."""
+
+    detail: str = Field(description="What is wrong.")
+    pointer: str | None = Field(None, description="JSON pointer into the request body.")
+    line: int | None = Field(None, description="Line of the uploaded file or body, from 1.")
+    parameter: str | None = Field(None, description="Name of the path, query or header parameter.")
+
+
+class Problem(BaseModel):
+    """What went wrong, by RFC 9457."""
+
+    type: str = Field(description="Names the kind of problem; the same for every occurrence of a code.")
+    title: str
+    status: int
+    detail: str = Field(description="A sentence about this occurrence.")
+    instance: str = Field(description="Path of the request.")
+    code: str = Field(description="Stable name of the problem, for programs.")
+    request_id: str = Field(description="Also in the header X-Request-Id and in the server's log.")
+    errors: list[Place] = Field(description=f"The places that are wrong, at most {MAX_FAULTS}.")
+
+
+def status_of(error: errors.TagsmithError) -> int:
+    """Give the HTTP status of an error's class, or of the nearest base that has one."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
+def place(detail: str, **where: object) -> dict[str, object]:
+    """Build one entry of `errors`, without the kinds of place it does not have."""
+    return {"detail": detail, **{key: value for key, value in where.items() if value is not None}}
+
+
+def problem_response(
+    scope: Scope,
+    status: int,
+    code: str,
+    detail: str,
+    places: Iterable[Mapping[str, object]] = (),
+    *,
+    headers: Mapping[str, str] | None = None,
+    extra: Mapping[str, object] | None = None,
+) -> Response:
+    """Build the response for a problem. Works from a bare scope, so that middleware can use it too."""
+    body: dict[str, Any] = {
+        "type": f"urn:tagsmith:problem:{code}",
+        "title": code.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "instance": scope.get("path", "/"),
+        "code": code,
+        "request_id": request_id(scope),
+        "errors": list(places)[:MAX_FAULTS],
+        **(extra or {}),
+    }
+    if status == 503:
+        headers = {"Retry-After": str(RETRY_AFTER_S), **(headers or {})}
+    return Response(_dump(body), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
+    """Build the response for an error a user can cause."""
+    places = [
+        place(fault.reason, pointer=fault.pointer, line=fault.line) for fault in error.faults[:MAX_FAULTS]
+    ]
+    return problem_response(scope, status_of(error), error.code, error.message, places)
+
+
+def internal(scope: Scope) -> Response:
+    """Build the response for a fault of ours. It tells nothing but the id that finds it in the log."""
+    detail = "Something went wrong on our side; the log has it under the request id."
+    return problem_response(scope, 500, "internal_error", detail)
+
+
+def request_id(scope: Scope) -> str:
+    """Give the id that the request log middleware gave to this request."""
+    return str(scope.get("state", {}).get("request_id", ""))
+
+
+def places_of(items: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
+    """Turn pydantic's error list into places, without echoing the input."""
+    found = []
+    for item in items[:MAX_FAULTS]:
+        origin, *path = item["loc"] or ("body",)
+        if origin == "body":
+            found.append(place(item["msg"], pointer=pointer(path)))
+        else:
+            found.append(place(item["msg"], parameter=".".join(map(str, path))))
+    return found
+
+
+def pointer(path: Iterable[object]) -> str:
+    """Write a path of keys and indices as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def install(app: FastAPI) -> None:
+    """Give the app its exception handlers."""
+
+    async def on_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, errors.TagsmithError)
+        return from_error(request.scope, error)
+
+    async def on_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        found = places_of(error.errors())
+        detail = f"The request has {len(error.errors())} fault{'s' if len(error.errors()) > 1 else ''}."
+        return problem_response(request.scope, 422, "invalid_request", detail, found)
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        phrase = http.HTTPStatus(error.status_code).phrase
+        code = FRAMEWORK_CODES.get(error.status_code, phrase.lower().replace(" ", "_"))
+        path = request.scope["path"]
+        sentences = {404: f"There is nothing at {path}.", 405: f"{path} does not answer to {request.method}."}
+        detail = sentences.get(error.status_code, str(error.detail))
+        return problem_response(request.scope, error.status_code, code, detail, headers=error.headers)
+
+    async def on_not_modified(_: Request, error: Exception) -> Response:
+        assert isinstance(error, NotModified)
+        return Response(status_code=304, headers={"ETag": error.etag})
+
+    async def on_disconnect(_: Request, __: Exception) -> Response:
+        # Nobody is there to read it; the request log wants a status.
+        return Response(status_code=499)
+
+    app.add_exception_handler(errors.TagsmithError, on_error)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(NotModified, on_not_modified)
+    app.add_exception_handler(ClientDisconnect, on_disconnect)
+
+
+def _dump(body: Mapping[str, object]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        # A lone surrogate in a string, which UTF-8 cannot say: escaped, rather than a second error.
+        return orjson.dumps(_readable(body))
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {str(_readable(key)): _readable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_readable(item) for item in value]
+    return value if isinstance(value, (int, float, bool, type(None))) else str(value)

@@ -1,0 +1,1 @@
+"""Health: is the process alive, is it ready, which code is it."""

@@ -1,0 +1,1 @@
+"""Jobs: create, list, watch, cancel."""

@@ -1,0 +1,104 @@
+"""Routes of jobs."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from pydantic import PlainValidator
+
+from app.body import JsonRoute
+from app.deps import CallerDep, DatabaseDep, Runtime, RuntimeDep
+from app.jobs import schemas, service, stream
+from app.params import DEFAULT_LIMIT, Cursor, JobId, Limit, Listing
+from core import specs
+from core.store.jobs import JobRow
+from core.store.paging import Page
+from core.store.states import State
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
+
+#: Seconds after which asking for the state of a new job is worthwhile.
+RETRY_AFTER_S = "1"
+#: A job that succeeded this recently may have published a model that serving has not seen yet.
+JUST_NOW = timedelta(seconds=10)
+
+#: The spec's own parser reads it, because it says better than a union of models what is wrong and where.
+Spec = Annotated[specs.JobSpec, PlainValidator(specs.parse_job, json_schema_input_type=specs.JobSpec)]
+StateFilter = Annotated[State | None, Query(description="Only jobs in this state.")]
+ModelFilter = Annotated[str | None, Query(pattern=specs.MODEL_NAME, description="Only jobs of this model.")]
+#: Twice what the store can hold: anything beyond is no number of an event.
+After = Annotated[int, Query(ge=0, le=2**32, description="Number of the last event already seen.")]
+EventLimit = Annotated[int, Query(ge=1, le=1000)]
+LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^\s*\d*\s*$")]
+
+
+@router.post("", status_code=202, response_model=schemas.Job)
+def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
+    """Queue a job. What it names is checked now, so that it does not fail later for a typing error."""
+    job = service.create(runtime.database, runtime.sender, spec, caller.request_id)
+    response.headers["Location"] = f"/jobs/{job.id}"
+    response.headers["Retry-After"] = RETRY_AFTER_S
+    return job
+
+
+@router.get("", response_model=Listing[schemas.Job])
+def list_jobs(
+    database: DatabaseDep,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    state: StateFilter = None,
+    model: ModelFilter = None,
+) -> Page[JobRow]:
+    """List jobs, newest first."""
+    return service.page(database, limit, cursor, state, model)
+
+
+@router.get("/{job_id}", response_model=schemas.Job)
+async def get_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+    """Give a job as it stands."""
+    job = await run_in_threadpool(service.get, runtime.database, job_id)
+    if job.state is State.SUCCEEDED and job.finished_at and datetime.now(UTC) - job.finished_at < JUST_NOW:
+        # Whoever learns here that it succeeded may tag with the result at once.
+        await runtime.serving.refresh()
+    return job
+
+
+@router.get(
+    "/{job_id}/events",
+    response_model=Listing[schemas.Event],
+    responses={
+        200: {"content": {stream.MEDIA_TYPE: {"schema": {"type": "string"}}}},
+        204: {"description": "As a stream: the job has ended and everything was seen; do not reconnect."},
+    },
+)
+async def get_events(
+    job_id: JobId,
+    request: Request,
+    runtime: RuntimeDep,
+    after: After = 0,
+    limit: EventLimit = 1000,
+    last_event_id: LastEventId = None,
+) -> Response | Page[schemas.Event]:
+    """List events, or stream them when the request accepts `text/event-stream`."""
+    seen = int(last_event_id) if last_event_id and last_event_id.strip() else after
+    if stream.MEDIA_TYPE in request.headers.get("accept", ""):
+        return await _stream(runtime, job_id, seen)
+    page = await run_in_threadpool(service.events_after, runtime.database, job_id, seen, limit)
+    return Page([schemas.Event.model_validate(event) for event in page.data], page.next_cursor)
+
+
+@router.post("/{job_id}/cancel", status_code=202, response_model=schemas.Job)
+def cancel_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+    """Ask a job to stop. Asking twice is fine; one that has ended cannot be cancelled (409)."""
+    return service.cancel(runtime.database, runtime.redis, job_id)
+
+
+async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:
+    job = await run_in_threadpool(service.get, runtime.database, job_id)
+    if job.ended and seen >= job.last_seq:
+        return Response(status_code=204)
+    events = stream.EventStream(runtime.database, runtime.live, job_id, seen, on_end=runtime.serving.refresh)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events.frames(), media_type=stream.MEDIA_TYPE, headers=headers)

@@ -1,0 +1,42 @@
+"""Shapes of jobs and events on the wire."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from app.params import Out
+from core.store.states import State
+
+
+class Job(Out):
+    """A job as it stands."""
+
+    id: str
+    kind: str
+    state: State
+    model: str | None = Field(description="The model that it trains or uses.")
+    spec: dict[str, Any] = Field(description="What was asked for, defaults filled in.")
+    progress: dict[str, Any] | None = Field(
+        description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds."
+    )
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    attempt: int = Field(description="How often a worker took it.")
+    cancel_requested: bool
+    request_id: str | None = Field(description="Of the request that created it.")
+    created_at: datetime
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class Event(Out):
+    """Something that happened to a job; kept for good."""
+
+    seq: int = Field(description="Counts from 1 in each job, without gaps.")
+    type: str
+    level: str
+    at: datetime
+    message: str
+    data: dict[str, Any]

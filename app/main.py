@@ -1,0 +1,129 @@
+"""The application: its parts, its middleware, its routes."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+import anyio
+from fastapi import FastAPI
+from redis.asyncio import Redis as AsyncRedis
+from starlette.types import Scope
+
+from app import errors, openapi
+from app.corpora.routes import router as corpora
+from app.deps import Runtime
+from app.health.routes import router as health
+from app.health.service import Health
+from app.jobs.live import LiveEvents
+from app.jobs.routes import router as jobs
+from app.jobs.sender import JobSender
+from app.middleware.address import PlainAddress
+from app.middleware.body_limit import BodyLimit
+from app.middleware.request_log import RequestLog
+from app.models.routes import router as models
+from app.params import PROBLEM_RESPONSE
+from app.tagging import serving
+from app.tagging.routes import router as tagging
+from app.tagging.service import Tagging
+from app.tagging.serving import Serving
+from core import version, warm, wire
+from core.model.cache import ModelCache
+from core.settings import Settings
+from core.store.engine import Database
+
+#: Uploads parse with the GIL released, so two more than cores keep them busy while some wait for SQL.
+EXTRA_UPLOAD_THREADS = 2
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Build the application of one API process. Nothing is opened before its lifespan begins."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _running(settings) as runtime:
+            app.state.runtime = runtime
+            yield
+
+    app = FastAPI(
+        title="Tagsmith",
+        version=version.package_version(),
+        description="Train sequence taggers, watch them learn, serve them, and go back when you must.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses={"default": dict(PROBLEM_RESPONSE)},
+        redirect_slashes=False,
+    )
+    errors.install(app)
+    # The last added is the outermost.
+    app.add_middleware(PlainAddress)
+    app.add_middleware(BodyLimit, limit_of=_limits(settings))
+    app.add_middleware(RequestLog)
+    for router in (corpora, jobs, models, tagging, health):
+        app.include_router(router)
+    openapi.install(app)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _running(settings: Settings) -> AsyncIterator[Runtime]:
+    runtime = _runtime(settings)
+    nudged = asyncio.Event()
+    tasks: list[Coroutine[Any, Any, None]] = [
+        runtime.health.warm_up(),
+        runtime.serving.follow(nudged),
+        runtime.live.run(),
+    ]
+    if runtime.async_redis is not None:
+        tasks.append(serving.listen(runtime.async_redis, nudged))
+    running = [asyncio.create_task(task) for task in tasks]
+    try:
+        yield runtime
+    finally:
+        runtime.live.close()
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await _close(runtime)
+
+
+def _runtime(settings: Settings) -> Runtime:
+    database = Database(settings.database_url)
+    url = settings.redis_url
+    # No timeout for reads: the listener waits for as long as nothing changes. Health checks find a dead peer.
+    options: dict[str, Any] = {"socket_connect_timeout": wire.TIMEOUT_S, "health_check_interval": 15}
+    async_redis = AsyncRedis.from_url(url, **options) if url else None
+    cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
+    known = Serving(database, cache)
+    checks = Health(database, async_redis, warm.warm)
+    cores = os.cpu_count() or 1
+    return Runtime(
+        settings=settings,
+        database=database,
+        redis=wire.connect(url) if url else None,
+        async_redis=async_redis,
+        serving=known,
+        tagging=Tagging(known, settings, anyio.CapacityLimiter(cores), lambda: checks.warmed),
+        live=LiveEvents(async_redis),
+        sender=JobSender(url),
+        health=checks,
+        upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
+    )
+
+
+async def _close(runtime: Runtime) -> None:
+    if runtime.async_redis is not None:
+        await runtime.async_redis.aclose()
+    if runtime.redis is not None:
+        runtime.redis.close()
+    runtime.sender.close()
+    runtime.database.dispose()
+
+
+def _limits(settings: Settings) -> Any:
+    def limit_of(scope: Scope) -> int:
+        return settings.max_upload_bytes if scope["path"] == "/corpora" else settings.max_json_bytes
+
+    return limit_of

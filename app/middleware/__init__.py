@@ -1,0 +1,1 @@
+"""Pure ASGI middleware: what happens to every request whatever its route."""

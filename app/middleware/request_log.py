@@ -1,0 +1,70 @@
+"""Request ids, one JSON log line a request, and the last net under every exception."""
+
+import logging
+import re
+import secrets
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import errors
+
+access = logging.getLogger("app.access")
+faults = logging.getLogger("app.errors")
+
+#: What callers may hand us: it is echoed in a header and written to logs, so it must be plain and short.
+REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class RequestLog:
+    """Names each request, answers 500 for what nobody caught, and logs the outcome."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _given_id(scope) or secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        header = (b"x-request-id", request_id.encode())
+        started = time.perf_counter()
+        status, sent_bytes = 0, 0
+
+        async def named(message: Message) -> None:
+            nonlocal status, sent_bytes
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), header]
+            elif message["type"] == "http.response.body":
+                sent_bytes += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, named)
+        except Exception:  # noqa: BLE001  # the last net: whatever it was, the client gets a problem
+            faults.exception("unhandled exception", extra={"request_id": request_id, "path": scope["path"]})
+            if status == 0:
+                await errors.internal(scope)(scope, receive, named)
+        finally:
+            if access.isEnabledFor(logging.INFO):
+                access.info(
+                    "request",
+                    extra={
+                        "request_id": request_id,
+                        "method": scope["method"],
+                        "path": scope["path"],
+                        "status": status,
+                        "duration_ms": round((time.perf_counter() - started) * 1e3, 3),
+                        "sent_bytes": sent_bytes,
+                    },
+                )
+
+
+def _given_id(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            text: str = value.decode("latin-1")
+            return text if REQUEST_ID.fullmatch(text) else None
+    return None

@@ -1,0 +1,1 @@
+"""Models: versions, artifacts, aliases with history and rollback."""

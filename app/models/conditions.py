@@ -1,0 +1,49 @@
+"""Entity tags and the conditions that requests put on them (RFC 9110, section 13)."""
+
+import re
+from dataclasses import dataclass
+
+from app.errors import NotModified
+
+_TAG = re.compile(r'(?P<weak>W/)?"(?P<opaque>[^"]*)"|(?P<bare>[^\s,"]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The states of an alias that a caller would act on; None is any."""
+
+    seqs: frozenset[int] | None = None
+
+
+def etag(value: object) -> str:
+    """Write an entity tag."""
+    return f'"{value}"'
+
+
+def expected(if_match: str | None, if_none_match: str | None) -> Expected:
+    """Read the conditions of a request that changes an alias.
+
+    A tag that is none of ours, or a weak one, matches no state. The number 0 is that of an alias that does not
+    exist, a negative one that of none at all.
+    """
+    if if_none_match is not None and if_none_match.strip() == "*":
+        return Expected(frozenset({0}))
+    if if_match is None or if_match.strip() == "*":
+        return Expected()
+    seqs = {-1}
+    for tag in _TAG.finditer(if_match):
+        text = tag["opaque"] or tag["bare"] or ""
+        if not tag["weak"] and re.fullmatch(r"[1-9][0-9]{0,9}", text):
+            seqs.add(int(text))
+    return Expected(frozenset(seqs))
+
+
+def refuse_unchanged(if_none_match: str | None, present: str) -> None:
+    """Raise NotModified when the caller has the present representation already."""
+    if if_none_match is None:
+        return
+    tags = {
+        tag["opaque"] if tag["opaque"] is not None else tag["bare"] for tag in _TAG.finditer(if_none_match)
+    }
+    if "*" in tags or present.strip('"') in tags:
+        raise NotModified(present)

@@ -1,0 +1,157 @@
+"""Routes of models, versions and aliases."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from app.body import JsonRoute
+from app.deps import CallerDep, DatabaseDep, RuntimeDep
+from app.models import conditions, schemas, service
+from app.models.conditions import Expected
+from app.models.service import Change
+from app.params import DEFAULT_LIMIT, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
+from core.store.aliases import AliasRow, MoveRow
+from core.store.models import ModelRow, VersionRow
+from core.store.paging import Page
+
+router = APIRouter(prefix="/models", tags=["models"], route_class=JsonRoute)
+
+IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of the alias, or `*`.")]
+IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
+
+
+async def _expected(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Expected:
+    return conditions.expected(if_match, if_none_match)
+
+
+ExpectedDep = Annotated[Expected, Depends(_expected)]
+
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.get("", response_model=Listing[schemas.Model])
+def list_models(database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModelRow]:
+    """List models, newest first."""
+    return service.page(database, limit, cursor)
+
+
+@router.get("/{name}", response_model=schemas.Model)
+def get_model(name: ModelName, database: DatabaseDep) -> ModelRow:
+    """Give one model."""
+    return service.get(database, name)
+
+
+@router.get("/{name}/versions", response_model=Listing[schemas.Version])
+def list_versions(
+    name: ModelName, database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[VersionRow]:
+    """List the versions of a model, newest first."""
+    return service.versions(database, name, limit, cursor)
+
+
+@router.get("/{name}/versions/{number}", response_model=schemas.Version)
+def get_version(name: ModelName, number: VersionNumber, database: DatabaseDep) -> VersionRow:
+    """Give one version."""
+    return service.version(database, name, number)
+
+
+@router.get(
+    "/{name}/versions/{number}/artifact",
+    response_class=StreamingResponse,
+    responses={200: {"content": BINARY}, 304: {"description": "Unchanged"}},
+)
+def get_artifact(
+    name: ModelName, number: VersionNumber, database: DatabaseDep, if_none_match: IfNoneMatch = None
+) -> StreamingResponse:
+    """Give the model file."""
+    version = service.version(database, name, number)
+    etag = conditions.etag(version.sha256)
+    conditions.refuse_unchanged(if_none_match, etag)
+    headers = {
+        "Content-Length": str(version.size_bytes),
+        "Content-Disposition": f'attachment; filename="{name}-{number}.model"',
+        "ETag": etag,
+    }
+    chunks = service.artifact(database, name, number)
+    return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
+
+
+@router.delete("/{name}/versions/{number}", status_code=204)
+async def delete_version(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> None:
+    """Remove a version. One that an alias stands for stays (409)."""
+    await run_in_threadpool(service.delete_version, runtime.database, runtime.redis, name, number)
+    await runtime.serving.refresh()
+
+
+@router.get("/{name}/aliases", response_model=Listing[schemas.Alias])
+def list_aliases(name: ModelName, database: DatabaseDep) -> Page[AliasRow]:
+    """List the aliases of a model."""
+    return service.list_aliases(database, name)
+
+
+@router.get(
+    "/{name}/aliases/{alias}", response_model=schemas.Alias, responses={304: {"description": "Unchanged"}}
+)
+def get_alias(
+    name: ModelName,
+    alias: AliasName,
+    database: DatabaseDep,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+) -> AliasRow:
+    """Give what an alias stands for."""
+    found = service.alias(database, name, alias)
+    etag = conditions.etag(found.seq)
+    conditions.refuse_unchanged(if_none_match, etag)
+    response.headers["ETag"] = etag
+    return found
+
+
+@router.put("/{name}/aliases/{alias}", response_model=schemas.Alias)
+async def move_alias(
+    name: ModelName,
+    alias: AliasName,
+    body: schemas.AliasMove,
+    response: Response,
+    runtime: RuntimeDep,
+    caller: CallerDep,
+    expected: ExpectedDep,
+) -> AliasRow:
+    """Point an alias at a version. This process serves it from then on, all others within two seconds."""
+    change = Change(name, alias, caller, body.reason, expected)
+    moved = await run_in_threadpool(service.move, runtime.database, runtime.redis, change, body.version)
+    await runtime.serving.refresh()
+    response.headers["ETag"] = conditions.etag(moved.seq)
+    return moved
+
+
+@router.post("/{name}/aliases/{alias}/rollback", response_model=schemas.Alias)
+async def roll_back(
+    name: ModelName,
+    alias: AliasName,
+    response: Response,
+    runtime: RuntimeDep,
+    caller: CallerDep,
+    expected: ExpectedDep,
+    body: schemas.AliasRollback | None = None,
+) -> AliasRow:
+    """Return an alias to what it stood for before; twice goes two back."""
+    change = Change(name, alias, caller, body.reason if body else None, expected)
+    moved = await run_in_threadpool(service.rollback, runtime.database, runtime.redis, change)
+    await runtime.serving.refresh()
+    response.headers["ETag"] = conditions.etag(moved.seq)
+    return moved
+
+
+@router.get("/{name}/aliases/{alias}/history", response_model=Listing[schemas.Move])
+def get_history(
+    name: ModelName,
+    alias: AliasName,
+    database: DatabaseDep,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> Page[MoveRow]:
+    """List the moves of an alias, newest first: who, when, why, from, to."""
+    return service.history(database, name, alias, limit, cursor)

@@ -1,0 +1,75 @@
+"""Shapes of models, versions and aliases on the wire."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from app.body import Body
+from app.params import Out
+
+
+class Model(Out):
+    """A name under which versions are numbered."""
+
+    name: str
+    latest: int | None = Field(description="The newest version, null when all were deleted.")
+    version_count: int = Field(validation_alias="versions")
+    aliases: dict[str, int] = Field(description="Which version each alias stands for.")
+    created_at: datetime
+
+
+class Version(Out):
+    """One trained version; it never changes."""
+
+    model: str
+    version: int
+    objective: float | None = Field(description="Exact, at the end of training.")
+    active_features: int
+    train_seconds: float = Field(description="Optimisation only.")
+    metrics: dict[str, Any]
+    trainer: dict[str, Any]
+    spec: dict[str, Any]
+    corpus: str | None
+    size_bytes: int
+    sha256: str
+    seed: int
+    code_version: str
+    job_id: str | None
+    created_at: datetime
+
+
+class Alias(Out):
+    """Where an alias points."""
+
+    model: str
+    alias: str
+    version: int
+    seq: int = Field(description="Counts its moves; also its ETag.")
+    updated_at: datetime
+
+
+class Move(Out):
+    """One move of an alias."""
+
+    seq: int
+    action: str = Field(description="`move` or `rollback`.")
+    from_version: int | None
+    to_version: int
+    actor: str | None
+    reason: str | None
+    request_id: str | None
+    at: datetime
+
+
+class AliasMove(Body):
+    """Where to point an alias, and why."""
+
+    version: int = Field(ge=1, le=2**31 - 1)
+    reason: str | None = Field(None, max_length=1000)
+
+
+class AliasRollback(Body):
+    """Why to go back."""
+
+    reason: str | None = Field(None, max_length=1000)

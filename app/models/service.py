@@ -1,0 +1,123 @@
+"""What can be done with models, versions and aliases."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from redis import Redis
+
+from app.deps import Caller
+from app.models.conditions import Expected
+from core import wire
+from core.errors import NotFound
+from core.store import aliases, blobs, models
+from core.store.aliases import AliasRow, MoveRow
+from core.store.engine import Connection, Database
+from core.store.models import ModelRow, VersionRow
+from core.store.paging import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of an alias: of which, by whom, why, and in which states of it."""
+
+    model: str
+    alias: str
+    caller: Caller
+    reason: str | None
+    expected: Expected
+
+
+def page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
+    """List models, newest first."""
+    with database.read() as conn:
+        return models.page(conn, limit, cursor)
+
+
+def get(database: Database, name: str) -> ModelRow:
+    """Give one model."""
+    with database.read() as conn:
+        return models.get(conn, name)
+
+
+def versions(database: Database, name: str, limit: int, cursor: str | None) -> Page[VersionRow]:
+    """List the versions of a model, newest first."""
+    with database.read() as conn:
+        return models.versions(conn, name, limit, cursor)
+
+
+def version(database: Database, name: str, number: int) -> VersionRow:
+    """Give one version."""
+    with database.read() as conn:
+        return models.version(conn, name, number)
+
+
+def artifact(database: Database, name: str, number: int) -> Iterator[bytes]:
+    """Give the model file, with no transaction open while a slow client reads."""
+    with database.read() as conn:
+        blob_id = models.blob_id(conn, name, number)
+    return blobs.stream(database, blob_id)
+
+
+def delete_version(database: Database, redis: Redis | None, name: str, number: int) -> None:
+    """Remove a version that no alias stands for."""
+    with database.write() as conn:
+        models.delete_version(conn, name, number)
+    _announce(redis)
+
+
+def list_aliases(database: Database, name: str) -> Page[AliasRow]:
+    """List the aliases of a model."""
+    with database.read() as conn:
+        return Page(aliases.list_all(conn, name), None)
+
+
+def alias(database: Database, name: str, alias_name: str) -> AliasRow:
+    """Give one alias."""
+    with database.read() as conn:
+        return aliases.get(conn, name, alias_name)
+
+
+def history(database: Database, name: str, alias_name: str, limit: int, cursor: str | None) -> Page[MoveRow]:
+    """List the moves of an alias, newest first."""
+    with database.read() as conn:
+        return aliases.history(conn, name, alias_name, limit, cursor)
+
+
+def move(database: Database, redis: Redis | None, change: Change, number: int) -> AliasRow:
+    """Point an alias at a version."""
+    with database.write() as conn:
+        seq = _expected_seq(conn, change)
+        moved = aliases.move(conn, change.model, change.alias, number, *_why(change), if_match=seq)
+    _announce(redis)
+    return moved
+
+
+def rollback(database: Database, redis: Redis | None, change: Change) -> AliasRow:
+    """Return an alias to what it stood for before."""
+    with database.write() as conn:
+        seq = _expected_seq(conn, change)
+        moved = aliases.rollback(conn, change.model, change.alias, *_why(change), if_match=seq)
+    _announce(redis)
+    return moved
+
+
+def _why(change: Change) -> tuple[str | None, str | None, str]:
+    return change.caller.actor, change.reason, change.caller.request_id
+
+
+def _expected_seq(conn: Connection, change: Change) -> int | None:
+    """Choose, of the states a caller expects, the present one if it is among them."""
+    wanted = change.expected.seqs
+    if wanted is None:
+        return None
+    models.lock(conn, change.model)
+    try:
+        present = aliases.get(conn, change.model, change.alias).seq
+    except NotFound:
+        present = 0
+    return present if present in wanted else max(wanted)
+
+
+def _announce(redis: Redis | None) -> None:
+    if redis is not None:
+        wire.bump_registry(redis)

@@ -1,0 +1,1 @@
+"""Tagging: which version answers, and the answer."""

@@ -1,0 +1,129 @@
+"""Tagging: from the bytes of a request to the bytes of its answer."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import orjson
+from pydantic import ValidationError
+
+from app import body as json_body
+from app import errors
+from app.tagging.schemas import TagRequest
+from app.tagging.serving import Served, Serving
+from core.errors import Fault, Invalid, TooLarge, Unavailable
+from core.evaluate.spans import spans_of
+from core.settings import Settings
+
+T = TypeVar("T")
+
+#: Up to here tagging takes less than a hop to a thread and back.
+INLINE_TOKENS = 256
+#: A body under this size is parsed in well under a millisecond.
+INLINE_BYTES = 16 * 1024
+#: More requests than this waiting for a thread are seconds of work; who comes then is better sent away.
+MAX_WAITING = 256
+
+#: Fields that are part of the contract and not served yet, with the value they must have until then.
+NOT_YET: dict[str, object] = {"marginals": False, "nbest": 1, "constraints": None, "explain": False}
+
+_BLANK = re.compile(r"\s")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tagging:
+    """What tagging needs of the process it runs in."""
+
+    serving: Serving
+    settings: Settings
+    threads: anyio.CapacityLimiter
+    #: Until the kernels are compiled nothing is tagged on the event loop: it would stand still for seconds.
+    warmed: Callable[[], bool]
+
+    async def answer(self, raw: bytes) -> tuple[Served, bytes]:
+        """Tag what a request asks for; give the model used and the JSON of the answer."""
+        small = len(raw) <= INLINE_BYTES
+        request = parse(raw) if small else await self._threaded(lambda: parse(raw))
+        tokens = self._check(request)
+        served = self.serving.held(request.model) or await self.serving.resolve(request.model)
+        if small and tokens <= INLINE_TOKENS and self.warmed():
+            return served, tag(served, request)
+        return served, await self._threaded(lambda: tag(served, request))
+
+    def _check(self, request: TagRequest) -> int:
+        limits = self.settings
+        if len(request.sentences) > limits.max_tag_sentences:
+            reason = f"{len(request.sentences)} sentences; at most {limits.max_tag_sentences} a request"
+            raise _too_many(reason)
+        tokens = sum(map(len, request.sentences))
+        if tokens > limits.max_tag_tokens:
+            raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request")
+        return tokens
+
+    async def _threaded(self, work: Callable[[], T]) -> T:
+        if self.threads.statistics().tasks_waiting >= MAX_WAITING:
+            raise Unavailable("Too many requests wait for tagging.", code="overloaded")
+        return await anyio.to_thread.run_sync(work, limiter=self.threads)
+
+
+def parse(raw: bytes) -> TagRequest:
+    """Read a request, or raise with the places that are wrong."""
+    try:
+        request = TagRequest.model_validate_json(raw)
+    except ValidationError as error:
+        raise _invalid(error) from None
+    for name, default in NOT_YET.items():
+        value = getattr(request, name)
+        if value != default:
+            fault = Fault(
+                f"not supported yet; leave it at {orjson.dumps(default).decode()}", pointer=f"/{name}"
+            )
+            raise Invalid(f"{name} is not supported yet.", [fault], code="not_yet_supported")
+    return request
+
+
+def tag(served: Served, request: TagRequest) -> bytes:
+    """Tag, and write the answer."""
+    sentences = request.sentences
+    tags = served.tagger.tag(sentences)
+    answer: dict[str, Any] = {"model": served.target.model, "version": served.target.version}
+    if request.output == "tags":
+        answer["tags"] = tags
+    elif request.output == "spans":
+        answer["spans"] = [[dataclasses.asdict(span) for span in spans_of(each)] for each in tags]
+    else:
+        answer["conll"] = conll(sentences, tags)
+    return orjson.dumps(answer)
+
+
+def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]]) -> str:
+    """Write tagged sentences as column text. A token with a blank in it has no place there."""
+    lines: list[str] = []
+    for i, (sentence, labels) in enumerate(zip(sentences, tags, strict=True)):
+        for j, (token, label) in enumerate(zip(sentence, labels, strict=True)):
+            columns = [token] if isinstance(token, str) else token
+            if any(not column or _BLANK.search(column) for column in columns):
+                fault = Fault(
+                    "empty or with a blank, which column text cannot hold", pointer=f"/sentences/{i}/{j}"
+                )
+                raise Invalid("A token cannot be written as conll.", [fault], code="unwritable_token")
+            lines.append("\t".join([*columns, label]))
+        lines.append("")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _invalid(error: ValidationError) -> Exception:
+    items = error.errors(include_url=False, include_context=True, include_input=False)
+    if items[0]["type"] == "json_invalid":
+        return json_body.malformed(str(items[0]["ctx"]["error"]))
+    faults = [Fault(item["msg"], pointer=errors.pointer(item["loc"])) for item in items[: errors.MAX_FAULTS]]
+    return Invalid("The request cannot be tagged.", faults, code="invalid_request")
+
+
+def _too_many(reason: str) -> TooLarge:
+    return TooLarge(
+        "The request is too large.", [Fault(reason, pointer="/sentences")], code="too_many_tokens"
+    )

@@ -1,0 +1,227 @@
+"""Which version answers a model reference: an in-memory picture of the registry that follows SQL.
+
+A request asks once and keeps what it got to its end. When the registry changes, the new targets of references
+in use are opened and warmed first, and only then the picture is swapped: nobody waits for a model that moved.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import anyio.to_thread
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from core import specs, wire
+from core.errors import Fault, Invalid, NotFound, TagsmithError
+from core.model.cache import ModelCache
+from core.model.tagger import Tagger
+from core.store import blobs, models, registry
+from core.store.engine import Database
+from core.store.registry import ModelEntry
+
+logger = logging.getLogger(__name__)
+
+#: What a bare model name stands for, when the alias exists; else it is the newest version.
+DEFAULT_ALIAS = "champion"
+
+#: Half of the two seconds within which every process must follow.
+POLL_S = 1.0
+RECONNECT_S = 1.0
+
+_NAME = specs.MODEL_NAME.removeprefix("^").removesuffix("$")
+_REFERENCE = re.compile(rf"(?P<name>{_NAME})(?:@(?P<alias>{_NAME})|:(?P<version>[1-9][0-9]{{0,9}}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A model reference, taken apart: `name`, `name@alias` or `name:3`."""
+
+    name: str
+    alias: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The version that a reference stands for."""
+
+    model: str
+    version: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A target and its open model: all that a request needs."""
+
+    target: Target
+    tagger: Tagger
+
+
+class Serving:
+    """Resolves references. Lives on the event loop; reads SQL and opens files in threads."""
+
+    def __init__(self, database: Database, cache: ModelCache[Tagger]) -> None:
+        self._database = database
+        self._cache = cache
+        self._models: Mapping[str, ModelEntry] = {}
+        self._generation: int | None = None
+        self._targets: dict[str, Target] = {}  # of the references in use
+        self._refreshing = asyncio.Lock()
+
+    def held(self, reference: str) -> Served | None:
+        """Give the model if it is known and open: no SQL, no disk, no waiting."""
+        target = self._targets.get(reference)
+        if target is None:
+            return None
+        tagger = self._cache.peek(target.sha256)
+        return None if tagger is None else Served(target, tagger)
+
+    async def resolve(self, reference: str) -> Served:
+        """Give the model, opening it if need be."""
+        held = self.held(reference)
+        if held is not None:
+            return held
+        parsed = parse_reference(reference)
+        target = find(self._models, parsed)
+        if target is None:
+            await self.refresh()
+            target = find(self._models, parsed)
+        while target is not None:
+            tagger = await anyio.to_thread.run_sync(self._load, target)
+            present = find(self._models, parsed)
+            if present == target:
+                self._targets[reference] = target
+                return Served(target, tagger)
+            target = present  # it moved while we opened the old one
+        raise _unknown(self._models, parsed)
+
+    async def refresh(self) -> None:
+        """Catch up with SQL if anything changed; what was committed before the call is served after it."""
+        async with self._refreshing:
+            generation, found = await anyio.to_thread.run_sync(self._read, self._generation)
+            if found is None:
+                return
+            targets: dict[str, Target] = {}
+            complete = True
+            for reference, old in list(self._targets.items()):
+                new = find(found, parse_reference(reference))
+                if new is not None and not await self._opened(new):
+                    new, complete = old, False
+                if new is not None:
+                    targets[reference] = new
+            self._models, self._targets = found, targets
+            # A model that could not be opened is tried again at the next poll.
+            self._generation = generation if complete else None
+
+    async def follow(self, nudged: asyncio.Event) -> None:
+        """Keep up with SQL until cancelled: at once when nudged, else every `POLL_S`."""
+        away = False
+        while True:
+            try:
+                async with asyncio.timeout(POLL_S):
+                    await nudged.wait()
+            except TimeoutError:
+                pass
+            nudged.clear()
+            try:
+                await self.refresh()
+                away = False
+            except Exception as error:  # noqa: BLE001  # what is known goes on being served, whatever happens
+                if not away:
+                    logger.warning("cannot follow the registry", extra={"reason": str(error)})
+                away = True
+
+    async def _opened(self, target: Target) -> bool:
+        try:
+            await anyio.to_thread.run_sync(self._load, target)
+        except (TagsmithError, blobs.CorruptBlobError):
+            reference = f"{target.model}:{target.version}"
+            logger.exception("model not opened, the old one stays", extra={"model": reference})
+            return False
+        return True
+
+    def _load(self, target: Target) -> Tagger:
+        return self._cache.load(target.sha256, lambda: self._chunks(target))
+
+    def _chunks(self, target: Target) -> Iterator[bytes]:
+        with self._database.read() as conn:
+            blob_id = models.blob_id(conn, target.model, target.version)
+        yield from blobs.stream(self._database, blob_id)
+
+    def _read(self, known: int | None) -> tuple[int, Mapping[str, ModelEntry] | None]:
+        with self._database.read() as conn:
+            generation = registry.generation(conn)
+            return generation, None if generation == known else registry.snapshot(conn)
+
+
+def parse_reference(text: str) -> Reference:
+    """Take a reference apart, or raise Invalid."""
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        reason = (
+            "must be name, name@alias or name:version, names of lower-case letters, digits, '.', '_' and '-'"
+        )
+        raise Invalid(
+            "That is no model reference.", [Fault(reason, pointer="/model")], code="invalid_reference"
+        )
+    version = match["version"]
+    return Reference(match["name"], match["alias"], int(version) if version else None)
+
+
+def find(known: Mapping[str, ModelEntry], reference: Reference) -> Target | None:
+    """Give what a reference stands for in a picture of the registry."""
+    entry = known.get(reference.name)
+    if entry is None:
+        return None
+    if reference.version is not None:
+        number: int | None = reference.version
+    elif reference.alias is not None:
+        number = entry.aliases.get(reference.alias)
+    else:
+        number = entry.aliases.get(DEFAULT_ALIAS, entry.latest)
+    if number is None or number not in entry.versions:
+        return None
+    return Target(reference.name, number, entry.versions[number])
+
+
+def open_warm(path: object, sha256: str) -> Tagger:
+    """Open a model file and tag once with it, so that its pages are read and its kernels compiled."""
+    tagger = Tagger.open(path, sha256)
+    tagger.tag([[["-"] * tagger.columns]])
+    return tagger
+
+
+async def listen(redis: Redis, nudged: asyncio.Event) -> None:
+    """Set `nudged` whenever somebody says that the registry changed. Polling covers what is missed here."""
+    while True:
+        try:
+            async with redis.pubsub(ignore_subscribe_messages=True) as channel:
+                await channel.subscribe(wire.REGISTRY_CHANNEL)
+                nudged.set()  # what was said before we listened
+                async for _ in channel.listen():
+                    nudged.set()
+        except (RedisError, OSError):
+            await asyncio.sleep(RECONNECT_S)
+
+
+def _unknown(known: Mapping[str, ModelEntry], reference: Reference) -> NotFound:
+    name = reference.name
+    if name not in known:
+        return NotFound(f"There is no model {name}.", [_at_model("unknown model")], code="model_not_found")
+    if reference.alias is not None:
+        message = f"Model {name} has no alias {reference.alias}."
+        return NotFound(message, [_at_model("unknown alias")], code="alias_not_found")
+    message = (
+        f"Model {name} has no version {reference.version}."
+        if reference.version
+        else f"Model {name} is empty."
+    )
+    return NotFound(message, [_at_model("unknown version")], code="version_not_found")
+
+
+def _at_model(reason: str) -> Fault:
+    return Fault(reason, pointer="/model")

@@ -1,0 +1,41 @@
+"""Logs as JSON lines on standard error: one object a line, the same keys from API and workers."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import IO
+
+#: What every LogRecord has; anything beyond was given by the caller as `extra` and belongs in the line.
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one JSON object: at, level, logger, event, the caller's extras, and a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC)
+        line: dict[str, object] = {
+            "at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **{key: value for key, value in record.__dict__.items() if key not in _STANDARD},
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def configure(level: int, stream: IO[str] | None = None) -> None:
+    """Send the logs of the whole process to `stream`, standard error by default."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
