@@ -6,7 +6,6 @@ FROM python:3.11-slim AS build
 ENV PATH=/opt/venv/bin:$PATH \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
-    PYTHONDONTWRITEBYTECODE=1 \
     NUMBA_CACHE_DIR=/var/cache/tagsmith
 
 RUN python -m venv /opt/venv
@@ -25,6 +24,7 @@ ARG REVISION=""
 RUN printf '%s' "$REVISION" > core/REVISION \
     && pip install --no-deps --no-build-isolation -e . \
     && find . -exec touch -h -d 2000-01-01T00:00:00Z {} + \
+    && python -m compileall -q app core worker migrations \
     && tagsmith warm
 
 # Run: no compiler, no pip cache, no root.

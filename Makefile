@@ -25,6 +25,7 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 	$(BIN)/tagsmith up
 
 test: $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+	$(BIN)/tagsmith warm
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(DEV)  ## Lint, formatting, types and import rules
