@@ -1,0 +1,1 @@
+"""The HTTP API, its client, and the `tagsmith` command."""
