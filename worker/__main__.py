@@ -1,0 +1,46 @@
+"""`python -m worker`: start one worker with the settings of the environment."""
+
+import os
+import sys
+
+from core import logs
+from core.errors import Invalid
+from core.settings import Settings
+
+
+def limit_threads(settings: Settings) -> None:
+    """Share the cores among the workers of this machine. Numba reads this when it is imported."""
+    cores = len(os.sched_getaffinity(0))
+    chosen = {
+        "NUMBA_NUM_THREADS": str(max(1, cores // max(1, settings.workers))),
+        # Survives a fork, unlike OpenMP's; one job a process, so it is never entered from two threads.
+        "NUMBA_THREADING_LAYER": "workqueue",
+        # Only our own kernels may use several threads; libraries under NumPy would add theirs on top.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    for name, value in chosen.items():
+        os.environ.setdefault(name, value)
+
+
+def start() -> int:
+    """Read the settings and run a worker."""
+    try:
+        settings = Settings.from_env()
+    except Invalid as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
+    logs.configure(settings.logging_level)
+    limit_threads(settings)
+    from worker.main import main  # noqa: PLC0415  # imports numba, see limit_threads
+
+    try:
+        return main(settings)
+    except Invalid as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(start())

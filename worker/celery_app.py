@@ -1,0 +1,58 @@
+"""Celery, cut down to what is needed of it: carry the id of a job to one free worker."""
+
+import logging
+from collections.abc import Callable
+
+import kombu.exceptions
+import redis
+from celery import Celery
+
+from core import wire
+from core.errors import Invalid
+from core.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+
+def create_celery(settings: Settings) -> Celery:
+    """Make the Celery application of a worker: one process, one job at a time."""
+    if settings.redis_url is None:
+        raise Invalid("a worker needs TAGSMITH_REDIS_URL", code="invalid_setting")
+    app = Celery("tagsmith", set_as_current=False)
+    app.conf.update(wire.celery_settings(settings.redis_url))
+    app.conf.update(
+        # The job runs in the main thread of this process: nothing is forked, so nothing compiled, no socket
+        # and no lock crosses a fork. N workers are N processes.
+        worker_pool="solo",
+        worker_concurrency=1,
+        # The lease says who has a job, so a message may be forgotten as soon as it was read; and no worker
+        # hoards messages that another could take.
+        task_acks_late=False,
+        worker_prefetch_multiplier=1,
+        worker_disable_prefetch=True,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # Redis may come and go at any time, the start included.
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        # Chatter among workers: a worker that trains cannot answer it, and nobody asks.
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        # Logs are set up by this process, as JSON lines.
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+    )
+    return app
+
+
+def sender(app: Celery) -> Callable[[str], bool]:
+    """Make the function that gives the broker a message about a job."""
+
+    def send(job_id: str) -> bool:
+        try:
+            app.send_task(wire.TASK, [job_id], queue=wire.QUEUE)
+        except (kombu.exceptions.KombuError, redis.RedisError, OSError) as error:
+            _log.warning("message not sent", extra={"job_id": job_id, "error": str(error)})
+            return False
+        return True
+
+    return send

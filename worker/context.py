@@ -1,0 +1,77 @@
+"""What every part of a worker is given: opened once, passed down."""
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from redis import Redis
+from sqlalchemy.engine import Connection
+
+from core.settings import Settings
+from core.store.engine import Database
+from core.store.jobs import JobRow
+
+
+class Report(Protocol):
+    """What a runner says about where it stands; `core.learn` has the one for training."""
+
+    @property
+    def pass_done(self) -> bool:
+        """Whether this is worth an event that is kept."""
+
+    @property
+    def message(self) -> str:
+        """A line for people."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The `progress` of the HTTP contract."""
+
+
+class Outcome(Protocol):
+    """The end of a job that succeeded."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether storing it changes what can be served."""
+
+    def store(self, conn: Connection) -> dict[str, Any]:
+        """Store everything the job made, and give the `result` of its row.
+
+        Runs in the transaction that ends the job, which is undone when the lease was lost meanwhile; may run
+        again after an outage of the database.
+        """
+
+
+#: The work of one kind of job. So that it can be stopped it yields at least every fifth of a second: a report,
+#: or None when there is nothing to say. It is stopped by closing it.
+Running = Generator[Report | None, None, Outcome]
+Runner = Callable[[JobRow, "Workplace"], Running]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One worker."""
+
+    settings: Settings
+    db: Database
+    redis: Redis
+    #: Tells this process from all other workers, in logs and leases.
+    worker_id: str
+    #: Set when the process is asked to end.
+    stop: threading.Event
+    #: Gives the broker a message about a job; False when it was away.
+    send: Callable[[str], bool]
+    #: Kind of job -> what runs it.
+    runners: Mapping[str, Runner]
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What a runner may use."""
+
+    settings: Settings
+    db: Database
+    #: A folder of its own, removed when the job ends.
+    scratch: Path

@@ -1,0 +1,86 @@
+"""One worker: opens what it needs, then takes jobs until it is told to stop."""
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Mapping
+
+from celery import signals
+
+from core import wire
+from core.errors import Unavailable
+from core.settings import Settings
+from core.store import migrate
+from core.store.engine import Database
+from worker import reaper, run, tasks
+from worker.celery_app import create_celery, sender
+from worker.context import Context, Runner
+
+SCHEMA_POLL_S = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int:
+    """Run a worker until a signal ends it, and give its exit code."""
+    app = create_celery(settings)
+    assert settings.redis_url is not None
+    context = Context(
+        settings=settings,
+        db=Database(settings.database_url),
+        redis=wire.connect(settings.redis_url),
+        worker_id=f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(4)}",
+        stop=threading.Event(),
+        send=sender(app),
+        runners=run.runners() if runners is None else runners,
+    )
+    _wait_for_schema(context.db)
+    tasks.register(app, context)
+
+    def stop(**_: object) -> None:
+        context.stop.set()
+
+    def leave_logging_alone(**_: object) -> None:
+        """Celery sets up logging unless someone answers this signal."""
+
+    # Celery keeps only weak references to receivers; these two live as long as this call.
+    signals.worker_shutting_down.connect(stop)
+    signals.setup_logging.connect(leave_logging_alone)
+    reaping = reaper.start(context)
+    worker = app.Worker(
+        hostname=f"{context.worker_id}@tagsmith",
+        queues=[wire.QUEUE],
+        loglevel=settings.logging_level,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    _log.info("worker starts", extra={"worker": context.worker_id})
+    try:
+        worker.start()
+    finally:
+        context.stop.set()
+        reaping.join(timeout=settings.reaper_seconds)
+        context.redis.close()
+        context.db.dispose()
+    return int(worker.exitcode or 0)
+
+
+def _wait_for_schema(db: Database) -> None:
+    """Wait until whoever migrates has done so: services of a stack start in any order."""
+    told = False
+    while True:
+        try:
+            if migrate.at_head(db):
+                return
+            reason = "the schema is not the newest"
+        except Unavailable as error:
+            reason = error.message
+        if not told:
+            _log.warning("waiting for the database: %s", reason)
+            told = True
+        time.sleep(SCHEMA_POLL_S)

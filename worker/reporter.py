@@ -1,0 +1,94 @@
+"""What a running job says: events to SQL for good and then to Redis, ticks to Redis only."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from redis import Redis
+
+from core import wire
+from core.errors import Unavailable
+from core.store import events, jobs
+from core.store.engine import Database
+from worker.context import Context, Report
+from worker.lease import Lease
+
+# Passes over a small corpus take milliseconds: their events are written together, four times a second.
+FLUSH_S = 0.25
+# What an eye can follow.
+TICK_S = 0.2
+# While Redis is away each try may cost a timeout; training should not pay that at every tick.
+REDIS_PAUSE_S = 2.0
+
+
+def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int:
+    """Tell followers about the events after `seq`, and give the number of the last one they know now."""
+    with db.read() as conn:
+        missed = events.after(conn, job_id, seq, wire.STREAM_LENGTH)
+    if missed and wire.publish_events(redis, job_id, [event.as_dict() for event in missed]):
+        return missed[-1].seq
+    return seq
+
+
+class Reporter:
+    """The voice of one claim of one job."""
+
+    def __init__(self, context: Context, lease: Lease, last_seq: int) -> None:
+        self._context = context
+        self._lease = lease
+        self._drafts: list[events.Draft] = []
+        self._progress: Mapping[str, Any] | None = None
+        self._flushed_at = self._ticked_at = self._redis_failed_at = float("-inf")
+        #: Number of the newest event that followers were told about.
+        self._published = last_seq
+
+    def report(self, report: Report) -> None:
+        """Take one report. Raises LeaseLost when the job is no longer this worker's."""
+        self._progress = report.as_dict()
+        self._lease.note(self._progress)
+        if report.pass_done:
+            now = datetime.now(UTC)
+            self._drafts.append(events.Draft("pass", report.message, self._progress, at=now))
+        if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_S:
+            self._try_flush()
+        elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():
+            self._ticked_at = time.monotonic()
+            self._heard(wire.publish_tick(self._context.redis, self._lease.job_id, self._progress))
+
+    def flush(self) -> None:
+        """Write what is pending. Raises Unavailable when the database is away; nothing is forgotten then."""
+        self._flushed_at = time.monotonic()
+        if self._drafts:
+            lease = self._lease
+            with self._context.db.write() as conn:
+                lease_s = self._context.settings.lease_seconds
+                if jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress).lost:
+                    raise jobs.LeaseLost(f"the lease of {lease.job_id} has passed on")
+                events.append(conn, lease.job_id, self._drafts)
+            self._drafts = []
+
+    def publish(self) -> None:
+        """Tell followers what SQL has and they were not told."""
+        if not self._redis_may_answer():
+            return
+        try:
+            known = publish_since(self._context.db, self._context.redis, self._lease.job_id, self._published)
+        except Unavailable:
+            return
+        self._heard(known > self._published)
+        self._published = known
+
+    def _try_flush(self) -> None:
+        try:
+            self.flush()
+        except Unavailable:
+            return
+        self.publish()
+
+    def _redis_may_answer(self) -> bool:
+        return time.monotonic() - self._redis_failed_at >= REDIS_PAUSE_S
+
+    def _heard(self, answered: bool) -> None:
+        if not answered:
+            self._redis_failed_at = time.monotonic()

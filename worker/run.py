@@ -1,0 +1,186 @@
+"""Running one job from claim to end. Celery brings the message; what it means is decided by the row."""
+
+import contextlib
+import logging
+import secrets
+import tempfile
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from core import wire
+from core.errors import Invalid, TagsmithError, Unavailable
+from core.store import jobs
+from core.store.jobs import JobRow
+from worker.context import Context, Outcome, Runner, Running, Workplace
+from worker.lease import Lease
+from worker.reporter import Reporter, publish_since
+
+# Hours of training are worth waiting for a database that restarts.
+PERSIST_S = 120.0
+PERSIST_PAUSE_S = 1.0
+
+Log = logging.LoggerAdapter[logging.Logger]
+_log = logging.getLogger(__name__)
+
+
+class Interrupted(Enum):
+    """Why a job stopped before it had a result."""
+
+    #: A user cancelled it.
+    CANCELLED = auto()
+    #: The worker shuts down.
+    STOPPED = auto()
+    #: Another worker has it, or it has ended.
+    LOST = auto()
+
+
+def runners() -> dict[str, Runner]:
+    """What runs each kind of job: one entry a kind."""
+    # Imported late: this pulls in numba, which reads its settings from the environment when imported.
+    from worker.train import run_train  # noqa: PLC0415
+
+    return {"train": run_train}
+
+
+def run_job(context: Context, job_id: str) -> None:
+    """Do what the row of a job asks for, if it is still to be done and nobody else does it."""
+    # New for each claim, so that not even an earlier claim of this same process passes for this one.
+    owner = f"{context.worker_id}/{secrets.token_hex(8)}"
+    with context.db.write() as conn:
+        job = jobs.claim(conn, job_id, owner, context.settings.lease_seconds)
+    if job is None:
+        _log.info("nothing to do: another worker has the job or it has ended", extra={"job_id": job_id})
+        return
+    log = Log(
+        _log, {"job_id": job.id, "request_id": job.request_id, "kind": job.kind, "attempt": job.attempt}
+    )
+    log.info("job started")
+    started_at = time.monotonic()
+    with Lease(context, job.id, owner, lambda: give_back(context, job.id, owner)) as lease:
+        reporter = Reporter(context, lease, job.last_seq - 1)
+        reporter.publish()
+        ended = _work(context, job, lease, reporter, log)
+    if ended is not None:
+        reporter.publish()
+    log.extra = {**(log.extra or {}), "seconds": round(time.monotonic() - started_at, 3)}
+    log.info("job left as %s", "lost" if ended is None else ended.state.value)
+
+
+def give_back(context: Context, job_id: str, owner: str) -> JobRow:
+    """Return a job to the queue because this worker shuts down, and tell the others at once."""
+    with context.db.write() as conn:
+        job = jobs.requeue(conn, job_id, owner)
+    if not job.ended and context.send(job_id):
+        with context.db.write() as conn:
+            jobs.mark_sent(conn, job_id)
+    publish_since(context.db, context.redis, job_id, job.last_seq - 1)
+    return job
+
+
+def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: Log) -> JobRow | None:
+    """Run a claimed job and store how it ended; None when that could not be done and the job is another's."""
+
+    def end(ending: Callable[[Connection], JobRow]) -> JobRow:
+        return _persist(context, reporter, ending)
+
+    def fail(error: dict[str, Any]) -> JobRow:
+        return end(lambda conn: jobs.fail(conn, job.id, lease.owner, error))
+
+    try:
+        try:
+            return _run(context, job, lease, reporter, end)
+        except (jobs.LeaseLost, Unavailable):
+            raise
+        except TagsmithError as error:
+            log.info("job failed: %s", error.message)
+            return fail(_described(error))
+        except Exception:
+            log.exception("job failed by a defect")
+            # What went wrong inside is for the logs: a user can do nothing with it.
+            return fail({"code": "internal_error", "message": "the job failed by an internal error"})
+    except jobs.LeaseLost as error:
+        log.warning("job lost: %s", error)
+    except Unavailable as error:
+        # The database is away for long. The lease runs out, and the reaper, when there is a database again,
+        # gives the job another try if it has one left.
+        log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback says nothing more
+    return None
+
+
+def _run(
+    context: Context,
+    job: JobRow,
+    lease: Lease,
+    reporter: Reporter,
+    end: Callable[[Callable[[Connection], JobRow]], JobRow],
+) -> JobRow | None:
+    with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
+        workplace = Workplace(context.settings, context.db, Path(scratch))
+        outcome = _drive(context, _runner(context, job)(job, workplace), lease, reporter)
+        if outcome is Interrupted.LOST:
+            return None
+        if outcome is Interrupted.CANCELLED:
+            return end(lambda conn: jobs.cancelled(conn, job.id, lease.owner))
+        if outcome is Interrupted.STOPPED:
+            reporter.flush()
+            return give_back(context, job.id, lease.owner)
+        ended = end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
+    if outcome.serves:
+        wire.bump_registry(context.redis)
+    return ended
+
+
+def _runner(context: Context, job: JobRow) -> Runner:
+    runner = context.runners.get(job.kind)
+    if runner is None:
+        # An older worker beside a newer API: a kind that no version knows is refused when it is posted.
+        raise Invalid(f"the worker cannot run jobs of kind {job.kind}", code="unknown_kind")
+    return runner
+
+
+def _drive(context: Context, running: Running, lease: Lease, reporter: Reporter) -> Outcome | Interrupted:
+    """Take the steps of a job, asking between any two whether to go on."""
+    with contextlib.closing(running):
+        while True:
+            if lease.lost:
+                return Interrupted.LOST
+            if lease.cancel:
+                return Interrupted.CANCELLED
+            if context.stop.is_set():
+                return Interrupted.STOPPED
+            try:
+                report = next(running)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            if report is not None:
+                reporter.report(report)
+
+
+def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:
+    """Store the last events and the end of a job, waiting for a database that is away.
+
+    When a commit succeeded but its answer was lost, the next try finds the lease gone: nothing is done twice.
+    """
+    deadline = time.monotonic() + PERSIST_S
+    while True:
+        try:
+            reporter.flush()
+            with context.db.write() as conn:
+                return ending(conn)
+        except Unavailable:
+            if time.monotonic() > deadline or context.stop.is_set():
+                raise
+            time.sleep(PERSIST_PAUSE_S)
+
+
+def _described(error: TagsmithError) -> dict[str, Any]:
+    places = [
+        {"reason": fault.reason, "line": fault.line, "pointer": fault.pointer} for fault in error.faults
+    ]
+    return {"code": error.code, "message": error.message} | ({"errors": places} if places else {})
