@@ -1,0 +1,159 @@
+import dataclasses
+import hashlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from core.errors import Conflict, Invalid, NotFound, TagsmithError
+from core.store import blobs, corpora, jobs
+from core.store.engine import Database
+from tests.core.store.samples import LEASE_S, add_corpus, add_job, corpus_row
+
+
+def test_a_corpus_comes_back_as_stored_with_size_and_digest_of_its_text(db: Database) -> None:
+    text = "naïve NN O\n".encode() * 3
+    row = dataclasses.replace(
+        corpus_row("Zürich \N{SNOWMAN}"), labels=["O", "B-ü"], report={"bio": {"faults": 0}}
+    )
+    with db.write() as conn:
+        stored = corpora.insert(conn, row, [text[:5], text[5:]])
+    with db.read() as conn:
+        assert corpora.get(conn, row.id) == stored
+        assert b"".join(corpora.content(conn, row.id)) == text
+        blob_id = corpora.blob_id(conn, row.id)
+    assert b"".join(blobs.stream(db, blob_id)) == text
+    assert stored == dataclasses.replace(row, size_bytes=len(text), sha256=hashlib.sha256(text).hexdigest())
+    assert stored.created_at.utcoffset() == timedelta(0)
+
+
+def test_a_failed_upload_stores_nothing(db: Database) -> None:
+    row = corpus_row()
+
+    def chunks() -> "list[bytes]":
+        raise Invalid("line 3 is ragged")
+
+    with pytest.raises(Invalid), db.write() as conn:
+        corpora.insert(conn, row, (piece for _ in "x" for piece in chunks()))
+    with db.read() as conn, pytest.raises(NotFound):
+        corpora.get(conn, row.id)
+
+
+def test_an_unknown_corpus_is_not_found_anywhere(db: Database) -> None:
+    for act in (corpora.get, corpora.content, corpora.blob_id, corpora.delete):
+        with db.write() as conn, pytest.raises(NotFound, match="crp_none") as caught:
+            act(conn, "crp_none")
+        assert caught.value.code == "corpus_not_found"
+
+
+def test_deleting_takes_the_text_along(db: Database) -> None:
+    row = add_corpus(db)
+    with db.read() as conn:
+        blob_id = corpora.blob_id(conn, row.id)
+    with db.write() as conn:
+        corpora.delete(conn, row.id)
+    with db.read() as conn:
+        with pytest.raises(NotFound):
+            corpora.get(conn, row.id)
+        with pytest.raises(NotFound):
+            blobs.get(conn, blob_id)
+
+
+def test_a_corpus_cannot_be_deleted_under_a_job_until_that_has_ended(db: Database) -> None:
+    row, dev = add_corpus(db), add_corpus(db)
+    job = add_job(db, [row.id, dev.id, row.id])
+    for corpus_id in (row.id, dev.id):
+        with pytest.raises(Conflict, match=job.id) as caught, db.write() as conn:
+            corpora.delete(conn, corpus_id)
+        assert caught.value.code == "corpus_in_use"
+    with db.write() as conn:
+        jobs.claim(conn, job.id, "w1", LEASE_S)
+    with pytest.raises(Conflict), db.write() as conn:
+        corpora.delete(conn, row.id)
+    with db.write() as conn:
+        jobs.succeed(conn, job.id, "w1", {})
+        corpora.delete(conn, row.id)
+    with db.read() as conn:
+        assert jobs.get(conn, job.id).ended
+
+
+def test_creating_a_job_and_deleting_its_corpus_at_once_never_both_succeed(db: Database) -> None:
+    for _ in range(20):
+        row = add_corpus(db)
+        start = threading.Barrier(2)
+
+        def create(corpus_id: str = row.id, start: threading.Barrier = start) -> bool:
+            start.wait()
+            try:
+                add_job(db, [corpus_id])
+            except NotFound:
+                return False
+            return True
+
+        def delete(corpus_id: str = row.id, start: threading.Barrier = start) -> bool:
+            start.wait()
+            try:
+                with db.write() as conn:
+                    corpora.delete(conn, corpus_id)
+            except TagsmithError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(2) as pool:
+            created, deleted = pool.submit(create), pool.submit(delete)
+        assert created.result() != deleted.result()
+
+
+def test_lists_go_newest_first_by_keyset_even_at_equal_times(db: Database) -> None:
+    first = corpus_row("same moment")
+    rows = [dataclasses.replace(corpus_row("same moment"), created_at=first.created_at) for _ in range(5)]
+    with db.write() as conn:
+        for row in rows:
+            corpora.insert(conn, row, [b"x"])
+    seen: list[str] = []
+    cursor = None
+    while True:
+        with db.read() as conn:
+            page = corpora.page(conn, 2, cursor)
+        seen += [row.id for row in page.data if row.name == "same moment"]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert seen == sorted((row.id for row in rows), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "x",
+        "%%%",
+        "é",
+        "bnVsbA",
+        "W10",
+        "WzEsMl0",
+        "WyIyMDI2IiwieCJd",
+        "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwieCJd",
+    ],
+)
+def test_a_broken_cursor_is_refused(db: Database, cursor: str) -> None:
+    with db.read() as conn, pytest.raises(Invalid) as caught:
+        corpora.page(conn, 10, cursor)
+    assert caught.value.code == "invalid_cursor"
+
+
+def test_a_lone_surrogate_is_invalid_not_a_crash(db: Database) -> None:
+    with pytest.raises(Invalid) as caught, db.write() as conn:
+        corpora.insert(conn, corpus_row("lone \ud800 surrogate"), [b"x"])
+    assert caught.value.code == "unstorable_value"
+
+
+def test_a_nul_that_postgresql_cannot_hold_is_invalid_not_a_crash(postgres_url: str) -> None:
+    db = Database(postgres_url)
+    with pytest.raises(Invalid) as caught, db.write() as conn:
+        corpora.insert(conn, corpus_row("a nul \x00 byte"), [b"x"])
+    assert caught.value.code == "unstorable_value"
+    with pytest.raises(Invalid), db.read() as conn:
+        corpora.get(conn, "crp_\x00")
+    db.dispose()
