@@ -1,0 +1,146 @@
+"""Jobs over HTTP: creating, listing, cancelling. The worker's part is played with the store's own functions."""
+
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import redis
+
+from app.client import Client
+from core import wire
+from core.settings import Settings
+from core.store import jobs
+from core.store.engine import Database
+from tests.app import samples
+from tests.app.servers import ThreadServer, assert_problem
+from tests.services import RedisServer
+
+
+@pytest.fixture(scope="module")
+def corpus_id(server: ThreadServer) -> str:
+    return str(httpx.post(f"{server.url}/corpora", content=samples.TEXT).json()["id"])
+
+
+def queued(redis_url: str) -> frozenset[str]:
+    with redis.Redis.from_url(redis_url) as broker:
+        waiting = wire.waiting(broker)
+    assert waiting is not None
+    return waiting
+
+
+def test_a_job_is_accepted_stored_and_sent(http: httpx.Client, corpus_id: str, redis_url: str) -> None:
+    response = http.post("/jobs", json=samples.spec(corpus_id), headers={"X-Request-Id": "make-it"})
+    assert response.status_code == 202, response.text
+    job = response.json()
+    assert job["id"].startswith("job_")
+    assert response.headers["location"] == f"/jobs/{job['id']}"
+    assert int(response.headers["retry-after"]) == 1
+    assert (job["kind"], job["state"], job["model"], job["attempt"]) == ("train", "queued", "chunker", 0)
+    assert (job["progress"], job["result"], job["error"], job["finished_at"]) == (None, None, None, None)
+    assert job["request_id"] == "make-it"
+    assert job["spec"]["corpus"] == corpus_id
+    assert job["spec"]["trainer"]["l1"] == 0.01
+    assert http.get(f"/jobs/{job['id']}").json() == job
+    assert job["id"] in queued(redis_url)
+
+
+def test_the_first_event_of_a_job_says_that_it_is_queued(client: Client, corpus_id: str) -> None:
+    job = client.train(samples.spec(corpus_id))
+    events = client.events(job.id)
+    assert [(event.seq, event.type, event.data["state"]) for event in events] == [(1, "state", "queued")]
+    assert client.events(job.id, after=1) == []
+
+
+def test_a_list_of_events_says_where_the_next_page_starts(
+    http: httpx.Client, client: Client, corpus_id: str, database: Database
+) -> None:
+    job = client.train(samples.spec(corpus_id))
+    with database.write() as conn:
+        jobs.claim(conn, job.id, "w", 30)
+        jobs.succeed(conn, job.id, "w", {"version": 1})
+    page = http.get(f"/jobs/{job.id}/events", params={"limit": 2}).json()
+    assert [event["seq"] for event in page["data"]] == [1, 2]
+    assert page["next_cursor"] == "2"
+    rest = http.get(f"/jobs/{job.id}/events", params={"after": page["next_cursor"]}).json()
+    assert [event["data"]["state"] for event in rest["data"]] == ["succeeded"]
+    assert rest["next_cursor"] is None
+    assert set(rest["data"][0]) == {"seq", "type", "level", "at", "message", "data"}
+
+
+def test_jobs_are_listed_by_state_and_model(client: Client, corpus_id: str, database: Database) -> None:
+    made = [client.train(samples.spec(corpus_id, model=name)).id for name in ("list-a", "list-b", "list-a")]
+    with database.write() as conn:
+        jobs.claim(conn, made[0], "w", 30)
+    assert [job.id for job in client.jobs(model="list-a")] == [made[2], made[0]]
+    assert [job.id for job in client.jobs(model="list-a", state="running")] == [made[0]]
+    assert [job.id for job in client.jobs(model="list-b", state="running")] == []
+    listed = [job.id for job in client.jobs()]
+    assert listed[:3] == made[::-1]
+
+
+def test_a_queued_job_is_cancelled_at_once_and_asking_again_changes_nothing(
+    client: Client, corpus_id: str
+) -> None:
+    job = client.train(samples.spec(corpus_id))
+    cancelled = client.cancel(job.id)
+    assert (cancelled.state, cancelled.finished_at is not None) == ("cancelled", True)
+    assert client.cancel(job.id) == cancelled
+    assert [event.data["state"] for event in client.events(job.id)] == ["queued", "cancelled"]
+
+
+def test_a_running_job_is_asked_to_stop(client: Client, corpus_id: str, database: Database) -> None:
+    job = client.train(samples.spec(corpus_id))
+    with database.write() as conn:
+        jobs.claim(conn, job.id, "w", 30)
+    assert client.cancel(job.id).state == "cancelling"
+    with database.read() as conn:
+        assert jobs.signals(conn, job.id, "w").cancel
+
+
+def test_a_finished_job_cannot_be_cancelled(
+    http: httpx.Client, client: Client, corpus_id: str, database: Database
+) -> None:
+    job = client.train(samples.spec(corpus_id))
+    with database.write() as conn:
+        jobs.claim(conn, job.id, "w", 30)
+        jobs.succeed(conn, job.id, "w", {"version": 1})
+    problem = assert_problem(http.post(f"/jobs/{job.id}/cancel"), 409, "illegal_transition")
+    assert "succeeded" in problem["detail"]
+
+
+def test_a_corpus_cannot_be_deleted_under_a_job_that_needs_it(http: httpx.Client, client: Client) -> None:
+    corpus = client.upload(samples.TEXT)
+    job = client.train(samples.spec(corpus.id))
+    assert_problem(http.delete(f"/corpora/{corpus.id}"), 409, "corpus_in_use")
+    client.cancel(job.id)
+    client.delete_corpus(corpus.id)
+
+
+def test_a_dev_corpus_with_other_columns_is_refused(http: httpx.Client, client: Client, corpus_id: str) -> None:
+    other = client.upload(b"a L\nb L\n")
+    response = http.post("/jobs", json=samples.spec(corpus_id, dev={"corpus": other.id}))
+    assert_problem(response, 422, "corpora_differ", pointer="/dev/corpus", reason="has 1 columns")
+
+
+@pytest.fixture
+def lonely(sqlite_url: str, own_redis: RedisServer, tmp_path) -> Iterator[ThreadServer]:  # type: ignore[no-untyped-def]
+    settings = Settings(data_dir=tmp_path, database_url=sqlite_url, redis_url=own_redis.url)
+    own_redis.stop()
+    with ThreadServer(settings) as server:
+        yield server
+
+
+def test_without_redis_a_job_is_stored_and_accepted_within_seconds(
+    lonely: ThreadServer, own_redis: RedisServer
+) -> None:
+    with Client(lonely.url) as client:
+        corpus = client.upload(samples.TEXT)
+        started = time.monotonic()
+        job = client.train(samples.spec(corpus.id))
+        cancelled = client.cancel(job.id)
+        assert time.monotonic() - started < 5
+        assert cancelled.state == "cancelled"
+        own_redis.start()
+        again = client.train(samples.spec(corpus.id))
+    assert again.id in queued(own_redis.url)
