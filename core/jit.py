@@ -3,6 +3,10 @@
 Numba's disk cache notices a change in the file a kernel stands in, but not in the files of the kernels it calls, and
 would go on running the old code. The cache directory is therefore named after the content of every module that holds
 kernels: an edit to one starts a fresh cache, and an unchanged tree always finds its own.
+
+Kernels are compiled without numba's run-time for allocation: they cannot allocate, and arrays handed from one to another
+are not reference-counted. With it, atomic counts stay in inner loops wherever there is a branch: an SGD pass over
+CoNLL-2000 took 0.42 s with them and 0.11 s without, in one run.
 """
 
 import hashlib
@@ -38,12 +42,17 @@ _point_cache_at_sources()
 
 def kernel(function: F) -> F:
     """Compile a serial kernel that releases the GIL, strict in its floating point."""
-    return cast(F, njit(cache=True, nogil=True)(function))
+    return cast(F, njit(cache=True, nogil=True, _nrt=False)(function))
+
+
+def inlined(function: F) -> F:
+    """Compile a helper of kernels that is always inlined into its callers."""
+    return cast(F, njit(cache=True, nogil=True, _nrt=False, forceinline=True)(function))
 
 
 def fast_kernel(function: F) -> F:
     """Compile a serial kernel that releases the GIL and may reorder sums."""
-    return cast(F, njit(cache=True, nogil=True, fastmath=FAST)(function))
+    return cast(F, njit(cache=True, nogil=True, _nrt=False, fastmath=FAST)(function))
 
 
 def readonly(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.spec import Features
-from core.jit import kernel
+from core.jit import kernel, readonly
 
 UNKNOWN = -1
 
@@ -49,10 +49,10 @@ def slots_of(features: Features) -> Slots:
     identities = [template.identity for template in features.unigrams]
     flat = [slot for slots in features.slots for slot in slots]
     return Slots(
-        seeds=np.array([_seed(text) for text in identities], dtype=np.uint64),
-        starts=np.cumsum([0, *(len(slots) for slots in features.slots)], dtype=np.int32),
-        rows=np.array([row for row, _ in flat], dtype=np.int32),
-        columns=np.array([column for _, column in flat], dtype=np.int32),
+        seeds=readonly(np.array([_seed(text) for text in identities], np.uint64), np.uint64),
+        starts=readonly(np.cumsum([0, *(len(slots) for slots in features.slots)]), np.int32),
+        rows=readonly(np.array([row for row, _ in flat]), np.int32),
+        columns=readonly(np.array([column for _, column in flat]), np.int32),
     )
 
 
@@ -227,13 +227,9 @@ class Table:
     @staticmethod
     def of(keys: NDArray[np.uint64]) -> "Table":
         """Build the table of `keys`, whose rows are their positions."""
-        table = Table.empty(_capacity(len(keys)))
-        _fill(table.keys, table.rows, keys)
-        return table
-
-    @staticmethod
-    def empty(capacity: int) -> "Table":
-        return Table(np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int32))
+        cells, rows = _cells(_capacity(len(keys)))
+        _fill(cells, rows, readonly(keys, np.uint64))
+        return Table(readonly(cells, np.uint64), readonly(rows, np.int32))
 
 
 @kernel
@@ -246,12 +242,21 @@ def _capacity(entries: int) -> int:
     return max(16, 1 << (2 * entries - 1).bit_length()) if entries else 16
 
 
+def _cells(capacity: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    return np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int32)
+
+
 @dataclass(frozen=True)
 class Attributes:
     """The attributes of each token: token t has `rows[starts[t]:starts[t+1]]`."""
 
     starts: NDArray[np.int64]  # (tokens + 1,)
     rows: NDArray[np.int32]
+
+
+def _attributes(starts: NDArray[np.int64], flat: NDArray[np.int32]) -> Attributes:
+    used = flat if starts[-1] == len(flat) else flat[: starts[-1]].copy()
+    return Attributes(readonly(starts, np.int64), readonly(used, np.int32))
 
 
 @dataclass(frozen=True)
@@ -274,7 +279,7 @@ class FeatureIndex:
         tokens, templates = int(offsets[-1]), len(self.slots.seeds)
         starts, flat = np.zeros(tokens + 1, np.int64), np.empty(tokens * templates, np.int32)
         _looked_up(self.slots, codes, offsets, self.table.keys, self.table.rows, starts, flat)
-        return Attributes(starts, flat[: starts[-1]].copy())
+        return _attributes(starts, flat)
 
 
 def build(
@@ -284,25 +289,28 @@ def build(
     tokens, templates = int(offsets[-1]), len(slots.seeds)
     longest = int(np.max(np.diff(offsets), initial=0))
     attributes = np.empty((tokens, templates), np.int32)
-    table = Table.empty(_capacity(max(tokens, longest * templates)))
-    counts, seen_at = np.zeros(len(table.keys) // 2, np.int64), np.zeros(len(table.keys) // 2, np.int64)
+    cells, rows = _cells(_capacity(max(tokens, longest * templates)))
+    counts, seen_at = np.zeros(len(cells) // 2, np.int64), np.zeros(len(cells) // 2, np.int64)
     sentence, size = 0, 0
     while True:
         sentence, size = _collect(
-            slots, codes, offsets, sentence, table.keys, table.rows, counts, seen_at, size, attributes
+            slots, codes, offsets, sentence, cells, rows, counts, seen_at, size, attributes
         )
         if sentence == len(offsets) - 1:
             break
-        grown = Table.empty(2 * len(table.keys))
-        _rehash(table.keys, table.rows, grown.keys, grown.rows)
-        table = grown
+        grown, grown_rows = _cells(2 * len(cells))
+        _rehash(cells, rows, grown, grown_rows)
+        cells, rows = grown, grown_rows
         counts, seen_at = np.concatenate([counts, counts * 0]), np.concatenate([seen_at, seen_at * 0])
-    return _by_frequency(slots, table, counts[:size], seen_at[:size], cutoff, attributes)
+    keys = np.zeros(size, np.uint64)
+    filled = cells != 0
+    keys[rows[filled]] = cells[filled]
+    return _by_frequency(slots, keys, counts[:size], seen_at[:size], cutoff, attributes)
 
 
 def _by_frequency(
     slots: Slots,
-    table: Table,
+    keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
     seen_at: NDArray[np.int64],
     cutoff: int,
@@ -312,11 +320,7 @@ def _by_frequency(
     order = order[: int(np.searchsorted(-counts[order], -cutoff, side="right"))]
     new_row = np.full(len(counts), -1, np.int32)
     new_row[order] = np.arange(len(order), dtype=np.int32)
-    old_keys = np.zeros(len(counts), np.uint64)
-    filled = table.keys != 0
-    old_keys[table.rows[filled]] = table.keys[filled]
     starts, flat = np.zeros(len(attributes) + 1, np.int64), np.empty(attributes.size, np.int32)
     _renumbered(attributes, new_row, starts, flat)
-    keys = old_keys[order]
-    index = FeatureIndex(slots, Table.of(keys), keys, counts[order], seen_at[order])
-    return index, Attributes(starts, flat[: starts[-1]].copy() if starts[-1] < len(flat) else flat)
+    index = FeatureIndex(slots, Table.of(keys[order]), keys[order], counts[order], seen_at[order])
+    return index, _attributes(starts, flat)

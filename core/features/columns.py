@@ -1,0 +1,89 @@
+"""Coding a corpus in a model's vocabularies: base columns by look-up, derived ones by way of the base entry."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.corpus import Corpus
+from core.corpus.vocabulary import Vocabulary, pack
+from core.errors import Invalid
+from core.features.derived import Derived
+from core.features.index import UNKNOWN
+from core.features.spec import Features
+from core.jit import readonly
+
+Codes = NDArray[np.int32]  # (columns, tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class DerivedColumn:
+    """A derived column: its values, and the value of each entry of the column it comes from."""
+
+    name: str
+    spec: Derived
+    vocabulary: Vocabulary
+    of_base: NDArray[np.int32]  # (base entries,) id here, or UNKNOWN where the entry has no such value
+
+    def ids_of(self, strings: Sequence[str]) -> NDArray[np.int32]:
+        """The ids of the derived values of `strings`, whether or not the base column knows them."""
+        function = self.spec.function()
+        values = [function(text) for text in strings]
+        ids = np.full(len(values), UNKNOWN, np.int32)
+        present = [i for i, value in enumerate(values) if value is not None]
+        if present:
+            ids[present] = self.vocabulary.lookup(*pack([values[i] or "" for i in present]))
+        return ids
+
+
+@dataclass(frozen=True, eq=False)
+class Coder:
+    """The vocabularies of a model, base columns first."""
+
+    base: tuple[Vocabulary, ...]
+    derived: tuple[DerivedColumn, ...]
+
+    @staticmethod
+    def of(features: Features, corpus: Corpus) -> "Coder":
+        """Take the vocabularies of a training corpus and derive the columns that the features use."""
+        base = tuple(column.vocabulary for column in corpus.columns[: features.columns])
+        strings = {spec.of: base[spec.of].strings() for _, spec in features.derived}
+        return Coder(base, tuple(_derived(name, spec, strings[spec.of]) for name, spec in features.derived))
+
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, ...]:
+        return (*self.base, *(column.vocabulary for column in self.derived))
+
+    def code(self, corpus: Corpus) -> Codes:
+        """Code every token of a corpus; the work per string is once a distinct value."""
+        if len(corpus.columns) < len(self.base):
+            raise Invalid(
+                f"The corpus has {len(corpus.columns)} attribute columns; the features need {len(self.base)}",
+                code="missing_column",
+            )
+        codes = np.empty((len(self.vocabularies), corpus.tokens), np.int32)
+        for i, vocabulary in enumerate(self.base):
+            column = corpus.columns[i]
+            if column.vocabulary is vocabulary:
+                codes[i] = column.ids
+            else:
+                other = column.vocabulary
+                codes[i] = vocabulary.lookup(other.text, other.offsets[:-1], other.offsets[1:])[column.ids]
+        for i, derived in enumerate(self.derived, start=len(self.base)):
+            column = corpus.columns[derived.spec.of]
+            own = column.vocabulary is self.base[derived.spec.of]
+            ids = derived.of_base if own else derived.ids_of(column.vocabulary.strings())
+            codes[i] = ids[column.ids]
+        return readonly(codes, np.int32)
+
+
+def _derived(name: str, spec: Derived, strings: list[str]) -> DerivedColumn:
+    function = spec.function()
+    values = [function(text) for text in strings]
+    numbers: dict[str, int] = {}
+    for value in values:
+        if value is not None:
+            numbers.setdefault(value, len(numbers))
+    ids = np.fromiter((UNKNOWN if value is None else numbers[value] for value in values), np.int32, len(values))
+    return DerivedColumn(name, spec, Vocabulary.from_strings(list(numbers)), readonly(ids, np.int32))

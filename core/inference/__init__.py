@@ -1,0 +1,1 @@
+"""Kernels over one chain: forward-backward, Viterbi, and the vectors they are written in."""

@@ -1,0 +1,281 @@
+"""Exact inference over one chain: forward-backward in scaled form, Viterbi.
+
+Buffers are one-dimensional with rows of `width` labels (padded to whole vectors); row t of a chain starts at
+`(at + t) * width`. Everything a kernel writes is owned by the caller.
+
+Scaling. With psi_t = exp(score_t - max) and M = exp(transition - max), the recursion keeps
+    a_t = (a_{t-1} M) * psi_t / s_{t-1},   s_t = sum a_t,   log Z = sum_t log s_t + shifts
+so that the division by a sum is off the critical path: it is known one step before it is needed. Backward
+    V_{t+1} = psi_{t+1} * b_{t+1} / s_t,   b_t = M V_{t+1},   b_{n-1} = 1 / s_{n-1}
+gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
+
+Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain is
+done again in log space (`log_forward`, `log_backward`): slow, and never wrong.
+"""
+
+from math import exp, inf, log, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.inference import vector as v
+from core.jit import inlined, kernel
+
+Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
+
+#: A sum below this has lost its precision in float32.
+_FLOOR = 1e-30
+#: Marginals of a token must sum to 1 within this, or the chain is done again.
+_SLACK = 1e-2
+
+
+class Edges(NamedTuple):
+    """Transitions of one model, ready for the recursions."""
+
+    scores: Floats  # (Y * width,) score of label i followed by label j, at i * width + j
+    forward: Floats  # (Y * width,) exp(scores - shift), columns beyond Y zero
+    backward: Floats  # (Y * width,) its transpose
+
+
+class Chain(NamedTuple):
+    """Scratch for chains of up to as many rows as it was made for."""
+
+    psi: Floats  # (rows * width,) scores, then exp(scores - max), then V
+    alpha: Floats  # (rows * width,) a
+    beta: Floats  # (rows * width,) b, then marginals
+    sums: Floats  # (rows,) s
+    pairs: Floats  # (Y * width,) expected transitions, summed over chains until cleared
+
+
+def edges(labels: int, dtype: Any) -> Edges:
+    """Room for the transitions of so many labels, all zero."""
+    size = labels * v.padded(labels)
+    return Edges(*(v.zeros(size, dtype) for _ in range(3)))
+
+
+def chain(rows: int, labels: int, dtype: Any) -> Chain:
+    """Scratch for chains of `rows` tokens in all."""
+    width = v.padded(labels)
+    return Chain(
+        *(v.zeros(rows * width, dtype) for _ in range(3)), v.zeros(rows, dtype), v.zeros(labels * width, dtype)
+    )
+
+
+@kernel
+def set_edges(labels: int, width: int, e: Edges) -> float:
+    """Exponentiate `e.scores` into both orientations; returns the shift taken out."""
+    shift = e.scores[0]
+    for i in range(labels):
+        for j in range(labels):
+            shift = max(shift, e.scores[i * width + j])
+    shift_v = v.splat(shift)
+    for i in range(labels):
+        for j in range(0, width, v.LANES):
+            v.store(e.forward, i * width + j, v.exp(v.subtract(v.load(e.scores, i * width + j), shift_v)))
+        for j in range(labels, width):
+            e.forward[i * width + j] = 0
+        for j in range(labels):
+            e.backward[j * width + i] = e.forward[i * width + j]
+    return float(shift)
+
+
+@inlined
+def _times(a: Floats, a_at: int, matrix: Floats, labels: int, width: int, out: Floats, out_at: int) -> None:
+    """out_j = sum_i a_i M_ij. Two accumulators a block, so that additions overlap."""
+    for j in range(0, width, v.LANES):
+        even, odd = v.zero(out), v.zero(out)
+        for i in range(0, labels - 1, 2):
+            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, i * width + j), even)
+            odd = v.fma(v.splat(a[a_at + i + 1]), v.load(matrix, (i + 1) * width + j), odd)
+        if labels % 2:
+            i = labels - 1
+            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, i * width + j), even)
+        v.store(out, out_at + j, v.add(even, odd))
+
+
+@kernel
+def exponentiate(c: Chain, at: int, n: int, labels: int, width: int) -> float:
+    """Turn the chain's scores in `psi` into exp(score - row maximum), padding zero; returns the sum of the maxima."""
+    shifts = 0.0
+    for t in range(at, at + n):
+        row = t * width
+        top = c.psi[row]
+        for j in range(1, labels):
+            top = max(top, c.psi[row + j])
+        top_v = v.splat(top)
+        for j in range(0, width, v.LANES):
+            v.store(c.psi, row + j, v.exp(v.subtract(v.load(c.psi, row + j), top_v)))
+        for j in range(labels, width):
+            c.psi[row + j] = 0
+        shifts += float(top)
+    return shifts
+
+
+@kernel
+def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
+    """Fill `alpha` and `sums` from `psi`; returns log Z without the shifts, or NaN when a sum vanished."""
+    log_z = 0.0
+    for t in range(at, at + n):
+        row = t * width
+        if t == at:
+            for j in range(0, width, v.LANES):
+                v.store(c.alpha, row + j, v.load(c.psi, row + j))
+        else:
+            _times(c.alpha, row - width, e.forward, labels, width, c.alpha, row)
+            scale = v.splat(c.sums.dtype.type(1) / c.sums[t - 1])
+            for j in range(0, width, v.LANES):
+                scaled = v.multiply(v.load(c.psi, row + j), scale)
+                v.store(c.alpha, row + j, v.multiply(v.load(c.alpha, row + j), scaled))
+        acc = v.zero(c.sums)
+        for j in range(0, width, v.LANES):
+            acc = v.add(acc, v.load(c.alpha, row + j))
+        c.sums[t] = v.total(acc)
+        if not c.sums[t] > _FLOOR:
+            return nan
+        log_z += log(c.sums[t])
+    return log_z
+
+
+@kernel
+def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bool:
+    """Turn `beta` into marginals and `psi` into V, after `forward`; False when numbers overflowed on the way.
+
+    An overflow spreads to every earlier token, so the first one tells.
+    """
+    one = c.sums.dtype.type(1)
+    for t in range(at + n - 1, at - 1, -1):
+        row = t * width
+        if t == at + n - 1:
+            last = v.splat(one / c.sums[t])
+            for j in range(0, width, v.LANES):
+                v.store(c.beta, row + j, last)
+        else:
+            _times(c.psi, row + width, e.backward, labels, width, c.beta, row)
+        scale = v.splat(one / c.sums[t - 1] if t > at else one)
+        for j in range(0, width, v.LANES):
+            b = v.load(c.beta, row + j)
+            v.store(c.psi, row + j, v.multiply(v.multiply(v.load(c.psi, row + j), b), scale))
+            v.store(c.beta, row + j, v.multiply(v.load(c.alpha, row + j), b))
+    mass = v.zero(c.beta)
+    for j in range(0, width, v.LANES):
+        mass = v.add(mass, v.load(c.beta, at * width + j))
+    return abs(v.total(mass) - one) < _SLACK
+
+
+@kernel
+def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
+    """pairs_ij += M_ij sum_t a_t(i) V_{t+1}(j), after `backward`: one blocked product a chain."""
+    for i in range(labels):
+        for j in range(0, width, v.LANES):
+            acc = v.zero(c.pairs)
+            for t in range(at, at + n - 1):
+                acc = v.fma(v.splat(c.alpha[t * width + i]), v.load(c.psi, (t + 1) * width + j), acc)
+            k = i * width + j
+            v.store(c.pairs, k, v.fma(acc, v.load(e.forward, k), v.load(c.pairs, k)))
+
+
+@kernel
+def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
+    """Fill `alpha` with log sums from the scores in `psi`; returns log Z."""
+    for t in range(at, at + n):
+        row = t * width
+        for j in range(labels):
+            if t == at:
+                c.alpha[row + j] = c.psi[row + j]
+                continue
+            top = -inf
+            for i in range(labels):
+                top = max(top, float(c.alpha[row - width + i]) + float(e.scores[i * width + j]))
+            mass = 0.0
+            for i in range(labels):
+                mass += exp(float(c.alpha[row - width + i]) + float(e.scores[i * width + j]) - top)
+            c.alpha[row + j] = float(c.psi[row + j]) + top + log(mass)
+    last = (at + n - 1) * width
+    top = -inf
+    for j in range(labels):
+        top = max(top, float(c.alpha[last + j]))
+    mass = 0.0
+    for j in range(labels):
+        mass += exp(float(c.alpha[last + j]) - top)
+    return top + log(mass)
+
+
+@kernel
+def log_backward(c: Chain, at: int, n: int, e: Edges, log_z: float, pairs: bool, labels: int, width: int) -> None:
+    """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`."""
+    for t in range(at + n - 1, at - 1, -1):
+        row = t * width
+        for i in range(labels):
+            if t == at + n - 1:
+                c.beta[row + i] = 0
+                continue
+            top = -inf
+            for j in range(labels):
+                top = max(top, float(e.scores[i * width + j]) + float(c.psi[row + width + j]))
+            mass = 0.0
+            for j in range(labels):
+                mass += exp(float(e.scores[i * width + j]) + float(c.psi[row + width + j]) - top)
+            c.beta[row + i] = top + log(mass)
+            if pairs:
+                for j in range(labels):
+                    edge = float(e.scores[i * width + j]) + float(c.psi[row + width + j])
+                    c.pairs[i * width + j] += exp(float(c.alpha[row + i]) + edge - log_z)
+        # psi becomes score + b of this token, which is all that the token before needs.
+        for i in range(labels):
+            b = float(c.beta[row + i])
+            c.psi[row + i] = float(c.psi[row + i]) + b
+            c.beta[row + i] = exp(float(c.alpha[row + i]) + b - log_z)
+        for j in range(labels, width):
+            c.beta[row + j] = 0
+
+
+@kernel
+def gold_score(psi: Floats, at: int, gold: NDArray[np.int32], begin: int, n: int, e: Edges, width: int) -> float:
+    """Score the gold labels from the scores in `psi`, before they are exponentiated."""
+    score = 0.0
+    for t in range(n):
+        y = gold[begin + t]
+        score += float(psi[(at + t) * width + y])
+        if t:
+            score += float(e.scores[gold[begin + t - 1] * width + y])
+    return score
+
+
+@kernel
+def viterbi(
+    scores: Floats, n: int, transitions: Floats, transposed: Floats, labels: int, width: int, out: NDArray[np.int32],
+    out_at: int,
+) -> float:  # fmt: skip
+    """Best labels of one chain into `out`, ties to the lower label; `scores` is overwritten by the best prefix scores.
+
+    No back-pointers: the winner of each step is found again on the way back, for the one label of the path.
+    """
+    for t in range(1, n):
+        row = t * width
+        for j in range(0, width, v.LANES):
+            best = v.add(v.splat(scores[row - width]), v.load(transitions, j))
+            for i in range(1, labels):
+                best = v.maximum(
+                    best, v.add(v.splat(scores[row - width + i]), v.load(transitions, i * width + j))
+                )
+            v.store(scores, row + j, v.add(v.load(scores, row + j), best))
+    row = (n - 1) * width
+    y = 0
+    for j in range(1, labels):
+        if scores[row + j] > scores[row + y]:
+            y = j
+    out[out_at + n - 1] = y
+    top = float(scores[row + y])
+    for t in range(n - 2, -1, -1):
+        row = t * width
+        best_y = 0
+        best_score = scores[row] + transposed[y * width]
+        for i in range(1, labels):
+            score = scores[row + i] + transposed[y * width + i]
+            if score > best_score:
+                best_score = score
+                best_y = i
+        y = best_y
+        out[out_at + t] = y
+    return top

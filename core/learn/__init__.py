@@ -1,0 +1,1 @@
+"""Losses, penalties, schedules, one file a trainer, and the pass loop that drives them all."""

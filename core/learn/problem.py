@@ -1,0 +1,139 @@
+"""A training problem: a corpus as attribute rows and gold labels, ready for kernels."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.corpus import Corpus
+from core.errors import Invalid
+from core.features.columns import Coder, Codes
+from core.features.index import Attributes, FeatureIndex, build, slots_of
+from core.features.spec import Features
+from core.inference.vector import padded
+from core.jit import readonly
+
+
+class Sequences(NamedTuple):
+    """What kernels see of a corpus: sentence i is tokens `offsets[i]:offsets[i+1]`."""
+
+    offsets: NDArray[np.int64]  # (sentences + 1,)
+    starts: NDArray[np.int64]  # (tokens + 1,) token t has attributes starts[t]:starts[t+1]
+    rows: NDArray[np.int32]  # attribute rows
+    values: NDArray[np.float32]  # their values, or empty when all are 1
+    gold: NDArray[np.int32]  # (tokens,) label ids; may exceed the model's labels in evaluation data
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Sequences over so many attributes and the labels by name; `edges` says whether label bigrams are features."""
+
+    data: Sequences
+    attributes: int
+    labels: tuple[str, ...]
+    edges: bool
+
+    @property
+    def width(self) -> int:
+        return padded(len(self.labels))
+
+    @property
+    def sentences(self) -> int:
+        return len(self.data.offsets) - 1
+
+    @property
+    def tokens(self) -> int:
+        return int(self.data.offsets[-1])
+
+    @cached_property
+    def longest(self) -> int:
+        return int(np.max(np.diff(self.data.offsets), initial=0))
+
+    def sample(self, sentences: int) -> "Problem":
+        """The problem restricted to so many sentences, spread evenly."""
+        if sentences >= self.sentences:
+            return self
+        chosen = np.linspace(0, self.sentences - 1, sentences).round().astype(np.int64)
+        return self._subset(chosen)
+
+    def _subset(self, chosen: NDArray[np.int64]) -> "Problem":
+        offsets, starts = self.data.offsets, self.data.starts
+        tokens = _ranges(offsets[chosen], offsets[chosen + 1])
+        cells = _ranges(starts[tokens], starts[tokens + 1])
+        data = Sequences(
+            offsets=_offsets(offsets[chosen + 1] - offsets[chosen]),
+            starts=_offsets(starts[tokens + 1] - starts[tokens]),
+            rows=readonly(self.data.rows[cells], np.int32),
+            values=readonly(self.data.values[cells] if len(self.data.values) else self.data.values, np.float32),
+            gold=readonly(self.data.gold[tokens], np.int32),
+        )
+        return Problem(data, self.attributes, self.labels, self.edges)
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
+
+
+def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate the integer ranges begins[i]:ends[i]."""
+    lengths = ends - begins
+    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return where + np.arange(lengths.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A training corpus compiled: the problem, and what is needed to read other text the same way."""
+
+    problem: Problem
+    features: Features
+    coder: Coder
+    index: FeatureIndex
+    codes: Codes
+
+    def problem_of(self, corpus: Corpus) -> Problem:
+        """Compile another corpus with this one's features. Labels unknown here are numbered behind the known ones."""
+        attributes = self.index.look_up(self.coder.code(corpus), corpus.offsets)
+        labels, gold = _gold(corpus, self.problem.labels)
+        return Problem(
+            _sequences(corpus, attributes, gold), self.problem.attributes, labels, self.problem.edges
+        )
+
+
+def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
+    """Compile a training corpus."""
+    if corpus.labels is None:
+        raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
+    coder = Coder.of(features, corpus)
+    codes = coder.code(corpus)
+    index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
+    labels, gold = _gold(corpus, ())
+    if len(labels) > np.iinfo(np.int16).max:
+        raise Invalid(f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels")
+    problem = Problem(_sequences(corpus, attributes, gold), index.size, labels, features.edges)
+    return Compiled(problem, features, coder, index, codes)
+
+
+def _gold(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """Number the labels: the known ones first, then, in alphabetical order, those that occur besides."""
+    if corpus.labels is None:
+        raise Invalid("The corpus has no labels", code="unlabelled_corpus")
+    names = corpus.labels.vocabulary.strings()
+    present = np.unique(corpus.labels.ids)
+    numbers = {name: i for i, name in enumerate(known)}
+    for name in sorted(names[i] for i in present):
+        numbers.setdefault(name, len(numbers))
+    ids = np.array([numbers.get(name, -1) for name in names], np.int32)
+    return tuple(numbers), ids[corpus.labels.ids]
+
+
+def _sequences(corpus: Corpus, attributes: Attributes, gold: NDArray[np.int32]) -> Sequences:
+    return Sequences(
+        offsets=readonly(corpus.offsets, np.int64),
+        starts=attributes.starts,
+        rows=attributes.rows,
+        values=readonly(np.empty(0, np.float32), np.float32),
+        gold=readonly(gold, np.int32),
+    )

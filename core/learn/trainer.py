@@ -1,0 +1,70 @@
+"""What every trainer is: a spec, a state of plain arrays, and a generator of passes over it.
+
+The loop outside (`loop.py`) owns progress, evaluation, early stopping, time budget and cancelling. A trainer only
+learns: it yields a `Report` at least every fraction of a second, and at the end of each pass one with `pass_done`, at
+which moment its state is a checkpoint: a run resumed from it goes on to the same weights, bit for bit.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from numpy.typing import NDArray
+from pydantic import Field
+
+from core.errors import TagsmithError
+from core.learn.evaluation import Weights
+from core.learn.problem import Problem
+from core.specs_base import Spec
+
+State = dict[str, NDArray[Any]]
+
+#: Seconds of kernel between two reports: a stop request takes effect within a few of these.
+SLICE_SECONDS = 0.1
+
+
+class Diverged(TagsmithError):
+    """The loss left the finite numbers."""
+
+    default_code = "diverged"
+
+
+class TrainerSpec(Spec):
+    """Fields common to all trainers; each adds `kind` and its own."""
+
+    kind: str
+    passes: Annotated[int, Field(ge=1, le=100_000)] = 30
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far a trainer is."""
+
+    phase: Literal["calibrate", "train"]
+    pass_number: int  # passes finished, counting the present one when pass_done
+    fraction: float  # of the present pass
+    pass_done: bool = False
+    loss: float | None = None  # running estimate over the pass, when it is done
+    message: str = ""
+
+
+class Trainer(ABC):
+    """One learner. Stateless itself: everything that changes is in the state."""
+
+    #: Norms the trainer penalises, for the objective on the common scale.
+    l1: float = 0.0
+    l2: float = 0.0
+
+    @abstractmethod
+    def start(self, problem: Problem) -> State:
+        """Make the state before the first pass."""
+
+    @abstractmethod
+    def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        """Train, pass after pass, writing into `state`."""
+
+    @abstractmethod
+    def weights(self, problem: Problem, state: State) -> Weights:
+        """The weights as the model would have them now."""
