@@ -1,0 +1,80 @@
+"""The files an operator starts from agree with the code."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.cli.main import main
+from core.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+VARIABLES = {PREFIX + field.name.upper() for field in dataclasses.fields(Settings)}
+
+
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8")))
+
+
+def test_the_compose_file_has_every_part_and_starts_them_in_order() -> None:
+    services = compose()["services"]
+    assert sorted(services) == ["api", "migrate", "postgres", "redis", "worker"]
+    assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    for name in ("api", "worker"):
+        assert services[name]["depends_on"] == {
+            "migrate": {"condition": "service_completed_successfully"},
+            "redis": {"condition": "service_healthy"},
+        }
+    for name in ("postgres", "redis"):
+        assert services[name]["healthcheck"]["test"][0] == "CMD"
+    assert all("stop_grace_period" in services[name] for name in ("api", "worker", "postgres", "redis"))
+
+
+def test_redis_never_evicts_and_only_the_api_is_reachable_and_from_this_machine_alone() -> None:
+    services = compose()["services"]
+    command = services["redis"]["command"]
+    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+    published = {name: each["ports"] for name, each in services.items() if "ports" in each}
+    assert published == {"api": ["127.0.0.1:${TAGSMITH_PORT:-8765}:8765"]}
+
+
+@pytest.mark.parametrize("service", ["api", "migrate", "worker"])
+def test_each_command_of_the_compose_file_is_one_of_tagsmith(
+    service: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*compose()["services"][service]["command"], "--help"])
+    assert caught.value.code == 0
+    assert f"usage: tagsmith {service}" in capsys.readouterr().out
+
+
+def test_every_variable_that_compose_and_image_set_is_a_setting() -> None:
+    environment = compose()["x-tagsmith"]["environment"]
+    in_image = set(re.findall(r"\b(TAGSMITH_[A-Z_]+)=", (ROOT / "Dockerfile").read_text(encoding="utf-8")))
+    assert {"TAGSMITH_HOST", "TAGSMITH_DATA_DIR"} <= in_image
+    assert set(environment) | in_image <= VARIABLES
+
+
+def test_every_variable_the_readme_names_is_a_setting() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(TAGSMITH_[A-Z_]+)`", readme))
+    assert len(named) >= 6
+    assert named <= VARIABLES
+
+
+def test_the_image_runs_as_a_numbered_user_that_is_not_root() -> None:
+    users = re.findall(r"^USER (\S+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert users == ["10001:10001"]
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_the_lock_pins_everything_with_hashes_and_names_no_host(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    pins = re.findall(r"^[a-z0-9][a-z0-9._-]*==\S+", text, re.MULTILINE)
+    entries = re.findall(r"^[a-z0-9].*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+", text, re.MULTILINE)
+    assert len(pins) == len(entries) > 20
+    assert "://" not in text
+    assert not re.search(r"(?:^|\s)/\w", text)
