@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.spec import Features
-from core.jit import kernel, readonly
+from core.jit import inlined, kernel, readonly
 
 UNKNOWN = -1
 
@@ -64,12 +64,12 @@ def _seed(text: str) -> int:
     return value
 
 
-@kernel
+@inlined
 def _rotated(x: np.uint64, r: int) -> np.uint64:
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
-@kernel
+@inlined
 def _finished(h: np.uint64) -> np.uint64:
     h ^= h >> np.uint64(33)
     h *= _M1
@@ -79,7 +79,15 @@ def _finished(h: np.uint64) -> np.uint64:
     return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty cell
 
 
-@kernel
+@inlined
+def _mixed(h: np.uint64, code: int) -> np.uint64:
+    """Fold one value's code into the key."""
+    k = np.uint64(code) * _C1
+    k = _rotated(k, 31) * _C2
+    return _rotated(h ^ k, 27) * np.uint64(5) + _N5
+
+
+@inlined
 def feature_key(
     slots: Slots, template: int, codes: NDArray[np.int32], begin: int, end: int, token: int
 ) -> np.uint64:
@@ -95,13 +103,32 @@ def feature_key(
             code = np.int64(codes[slots.columns[s], position])
             if code == UNKNOWN:
                 return np.uint64(0)
-        k = np.uint64(code) * _C1
-        k = _rotated(k, 31) * _C2
-        h = _rotated(h ^ k, 27) * np.uint64(5) + _N5
+        h = _mixed(h, code)
     return _finished(h)
 
 
 @kernel
+def _keys(
+    slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64], values: NDArray[np.int32],
+    keys: NDArray[np.uint64],
+) -> None:  # fmt: skip
+    for i in range(templates.shape[0]):
+        h = slots.seeds[templates[i]]
+        for k in range(starts[i], starts[i + 1]):
+            h = _mixed(h, np.int64(values[k]))
+        keys[i] = _finished(h)
+
+
+def keys_of(
+    slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64], values: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    """The keys of attributes given by their template and value codes: what `feature_key` finds in text."""
+    keys = np.empty(len(templates), np.uint64)
+    _keys(slots, readonly(templates, np.int16), readonly(starts, np.int64), readonly(values, np.int32), keys)
+    return keys
+
+
+@inlined
 def find(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64) -> int:
     """Look a key up: its row, or -1."""
     mask = np.uint64(keys.shape[0] - 1)

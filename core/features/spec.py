@@ -53,6 +53,8 @@ class FeatureSpec(Spec):
             raise Invalid("The features name columns that the corpus does not have", faults, code="missing_column")
         used = {slot.column for template in templates for slot in template.slots}
         names = [name for name in derived if name in used]
+        needed = [column for column in used if isinstance(column, int)] + [derived[name].of for name in names]
+        columns = max(needed, default=0) + 1
         positions = {name: columns + i for i, name in enumerate(names)}
         return Features(
             columns=columns,
@@ -67,7 +69,7 @@ class FeatureSpec(Spec):
 class Features:
     """Features settled for a corpus: derived columns stand behind the corpus's own, by number."""
 
-    columns: int
+    columns: int  # base columns needed: those of the corpus up to the last one used
     templates: tuple[Template, ...]
     derived: tuple[tuple[str, Derived], ...]
     #: (row, column number) of each unigram template, in template order.

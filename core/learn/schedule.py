@@ -47,9 +47,10 @@ def calibrate(objective_after: Callable[[float], float]) -> Iterator[tuple[float
         for _ in range(MAX_TRIALS // 2):
             objective = _trial(objective_after, eta0)
             yield eta0, objective
-            if objective >= best:
+            if objective >= best and isfinite(best):
                 break
-            best, improved = objective, True
+            improved = objective < best
+            best = min(best, objective)
             eta0 *= factor
         if improved:
             return

@@ -1,1 +1,1 @@
-"""Trained models: the file, tagging with it, and the cache that serving maps it from."""
+"""The sparse model: what training leaves, its file, and tagging with it."""

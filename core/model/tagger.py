@@ -1,0 +1,166 @@
+"""Tagging: from lists of strings to lists of labels, with the strings left behind at the first step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.vocabulary import pack
+from core.errors import Fault, Invalid
+from core.features.index import UNKNOWN, Slots, feature_key, find
+from core.inference import vector as v
+from core.inference.chain import Floats, viterbi
+from core.jit import kernel, readonly
+from core.model.file import CorruptModel, load
+from core.model.model import Model
+
+#: A sentence is a list of tokens, or of rows of columns.
+Sentence = Sequence[str] | Sequence[Sequence[str]]
+
+
+class Weights(NamedTuple):
+    """What the tagging kernel reads of a model."""
+
+    slots: Slots
+    keys: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    labels: NDArray[np.int16]
+    weights: NDArray[np.float32]
+    transitions: Floats  # (Y * width,)
+    transposed: Floats  # (Y * width,)
+
+
+@kernel
+def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: int, scores: Floats) -> None:
+    """Scores of every label at every token of the sentence `begin:end`."""
+    for k in range((end - begin) * width):
+        scores[k] = 0
+    for token in range(begin, end):
+        row = (token - begin) * width
+        for template in range(w.slots.seeds.shape[0]):
+            key = feature_key(w.slots, template, codes, begin, end, token)
+            if key != np.uint64(0):
+                attribute = find(w.keys, w.rows, key)
+                if attribute >= 0:
+                    for k in range(w.starts[attribute], w.starts[attribute + 1]):
+                        scores[row + w.labels[k]] += w.weights[k]
+
+
+@kernel
+def _tag(
+    w: Weights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int, scores: Floats,
+    out: NDArray[np.int32],
+) -> None:  # fmt: skip
+    for sentence in range(offsets.shape[0] - 1):
+        begin, end = offsets[sentence], offsets[sentence + 1]
+        if end > begin:
+            _score(w, codes, begin, end, width, scores)
+            viterbi(scores, end - begin, w.transitions, w.transposed, labels, width, out, begin)
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Sentences in a model's codes."""
+
+    codes: NDArray[np.int32]  # (columns, tokens)
+    offsets: NDArray[np.int64]  # (sentences + 1,)
+
+
+class Tagger:
+    """A model ready to tag. Immutable: any number of threads may share one."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        labels, self._width = len(model.labels), v.padded(len(model.labels))
+        transitions = np.zeros((labels, self._width), np.float32)
+        transitions[:, :labels] = model.transitions
+        transposed = np.zeros((labels, self._width), np.float32)
+        transposed[:, :labels] = model.transitions.T
+        a = model.attributes
+        self._weights = Weights(
+            model.slots, model.table.keys, model.table.rows, a.starts, a.labels, a.weights,
+            readonly(transitions.reshape(-1), np.float32), readonly(transposed.reshape(-1), np.float32),
+        )  # fmt: skip
+        self._names = np.array(model.labels, object)
+
+    @classmethod
+    def open(cls, path: Path, sha256: str | None = None) -> "Tagger":
+        """Map a model file; with `sha256` given, only if the file is that one."""
+        if sha256 is not None:
+            with path.open("rb") as source:
+                if file_digest(source, "sha256").hexdigest() != sha256:
+                    raise CorruptModel("The model file is not the one that was published")
+        return cls(load(path))
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.model.labels)
+
+    @property
+    def columns(self) -> int:
+        """Attribute columns a token must have."""
+        return self.model.features.columns
+
+    def tag(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        """Best labels of each sentence."""
+        coded = self.code(sentences)
+        names = self._names[self.decode(coded)].tolist()
+        bounds = coded.offsets.tolist()
+        return [names[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+
+    def decode(self, coded: Coded) -> NDArray[np.int32]:
+        """Best label of every token, as ids."""
+        longest = int(np.max(np.diff(coded.offsets), initial=0))
+        out = np.empty(int(coded.offsets[-1]), np.int32)
+        scores = np.empty(longest * self._width, np.float32)
+        _tag(self._weights, coded.codes, coded.offsets, len(self.model.labels), self._width, scores, out)
+        return out
+
+    def code(self, sentences: Sequence[Sentence]) -> Coded:
+        """Look the strings up: the one place where tagging touches Python objects."""
+        offsets = np.zeros(len(sentences) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=offsets[1:])
+        tokens: list[Any] = list(chain.from_iterable(sentences))
+        columns = self._columns(sentences, tokens)
+        coder = self.model.coder
+        codes = np.empty((len(coder.base) + len(coder.derived), len(tokens)), np.int32)
+        for i, vocabulary in enumerate(coder.base):
+            codes[i] = vocabulary.lookup(*pack(columns[i]))
+        for i, derived in enumerate(coder.derived, start=len(coder.base)):
+            base = codes[derived.spec.of]
+            known = base != UNKNOWN
+            codes[i, known] = derived.of_base[base[known]]
+            unknown = np.flatnonzero(~known)
+            column = columns[derived.spec.of]
+            codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
+        return Coded(readonly(codes, np.int32), readonly(offsets, np.int64))
+
+    def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
+        """Transpose rows of columns; tokens that are plain strings are a first column."""
+        if set(map(type, tokens)) <= {str}:
+            if self.columns > 1 and tokens:
+                raise self._wrong(sentences)
+            return [tokens]
+        shortest = min((0 if isinstance(token, str) else len(token) for token in tokens), default=0)
+        if shortest < self.columns:
+            raise self._wrong(sentences)
+        return [[token[i] for token in tokens] for i in range(self.columns)]
+
+    def _wrong(self, sentences: Sequence[Sentence]) -> Invalid:
+        """Say which tokens have too few columns."""
+        faults = []
+        for i, sentence in enumerate(sentences):
+            for j, token in enumerate(sentence):
+                have = 1 if isinstance(token, str) else len(token)
+                if have < self.columns or (isinstance(token, str) and self.columns > 1):
+                    reason = f"this token has {have} column{'s' * (have != 1)}; the model needs {self.columns}"
+                    faults.append(Fault(reason, pointer=f"/sentences/{i}/{j}"))
+                    if len(faults) == 100:
+                        return Invalid("The tokens do not fit the model", faults, code="missing_column")
+        return Invalid("Every token must be a string, or every token a row of columns", faults, code="mixed_tokens")

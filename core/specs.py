@@ -1,0 +1,68 @@
+"""What a user asks for: the body of `POST /jobs`."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, TypeAdapter
+
+from core.features.spec import FeatureSpec
+from core.learn.registry import AnyTrainerSpec
+from core.learn.sgd_l1 import SgdL1Spec
+from core.specs_base import Spec, validated
+
+#: Names of models and aliases: safe in a path, a file name and a model reference.
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
+
+
+class DevCorpus(Spec):
+    """Evaluate on another corpus after each pass."""
+
+    corpus: CorpusId
+
+
+class DevFraction(Spec):
+    """Hold back a part of the training corpus, chosen by the seed, to evaluate on after each pass."""
+
+    fraction: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Stop(Spec):
+    """When to stop before all passes are done.
+
+    `patience`: so many passes without a better score on dev; the best pass's weights are then the model's.
+    `max_seconds`: the time budget; the model is then what training had reached.
+    """
+
+    patience: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    max_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+
+
+class TrainSpec(Spec):
+    """Train one version of a model."""
+
+    kind: Literal["train"]
+    model: Name
+    corpus: CorpusId
+    dev: DevCorpus | DevFraction | None = None
+    features: FeatureSpec = FeatureSpec()
+    trainer: AnyTrainerSpec = SgdL1Spec()
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    threads: Annotated[int, Field(ge=1, le=1)] = 1
+    stop: Stop = Stop()
+    promote: Name | None = None
+
+
+JobSpec = TrainSpec
+_ADAPTER: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
+
+
+def parse_job(body: Any) -> JobSpec:
+    """Validate a job as posted, or raise Invalid with a JSON pointer to each fault."""
+    return validated(_ADAPTER, body, "The job")
+
+
+def check_against(spec: JobSpec, columns: int) -> None:
+    """Raise Invalid when the features name a column that a corpus of so many attribute columns lacks."""
+    spec.features.resolve(columns)

@@ -1,0 +1,96 @@
+"""The chain kernels against brute force over every labelling."""
+
+import numpy as np
+import pytest
+
+from core.inference import chain as ch
+from core.inference import vector as v
+from tests import naive
+
+SHAPES = [(1, 1), (1, 4), (2, 2), (3, 3), (5, 3), (6, 2), (4, 5), (3, 9)]
+
+
+def _random(seed: int, n: int, labels: int, spread: float = 1.5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, spread, (n, labels)), rng.normal(0, spread, (labels, labels))
+
+
+def _rows(matrix: np.ndarray, width: int, dtype: type) -> np.ndarray:
+    out = np.zeros((len(matrix), width), dtype)
+    out[:, : matrix.shape[1]] = matrix
+    return out.reshape(-1)
+
+
+def _prepared(emissions, transitions, dtype):
+    n, labels = emissions.shape
+    width = v.padded(labels)
+    e, c = ch.edges(labels, dtype), ch.chain(n, labels, dtype)
+    e.scores[:] = _rows(transitions, width, dtype)
+    c.psi[:] = _rows(emissions, width, dtype)
+    return e, c, ch.set_edges(labels, width, e), width
+
+
+def _posterior(emissions, transitions, dtype):
+    n, labels = emissions.shape
+    e, c, shift, width = _prepared(emissions, transitions, dtype)
+    shifts = ch.exponentiate(c, 0, n, labels, width)
+    log_z = ch.forward(c, 0, n, e, labels, width) + shifts + (n - 1) * shift
+    assert ch.backward(c, 0, n, e, labels, width)
+    ch.add_pairs(c, 0, n, e, labels, width)
+    return log_z, c.beta.reshape(n, width), c.pairs.reshape(labels, width)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 3e-5)])
+@pytest.mark.parametrize(("n", "labels"), SHAPES)
+def test_forward_backward_equals_enumeration(n, labels, dtype, tolerance):
+    for seed in range(3):
+        emissions, transitions = _random(seed, n, labels)
+        log_z, tokens, pairs = _posterior(emissions, transitions, dtype)
+        expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
+        assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=tolerance, abs=tolerance)
+        np.testing.assert_allclose(tokens[:, :labels], expected_tokens, atol=tolerance)
+        np.testing.assert_allclose(pairs[:, :labels], expected_pairs, atol=tolerance)
+        assert not tokens[:, labels:].any() and not pairs[:, labels:].any()
+
+
+@pytest.mark.parametrize(("n", "labels"), SHAPES)
+def test_log_space_equals_enumeration(n, labels):
+    emissions, transitions = _random(11, n, labels)
+    e, c, _, width = _prepared(emissions, transitions, np.float64)
+    log_z = ch.log_forward(c, 0, n, e, labels, width)
+    ch.log_backward(c, 0, n, e, log_z, True, labels, width)
+    expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
+    assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-12)
+    np.testing.assert_allclose(c.beta.reshape(n, width)[:, :labels], expected_tokens, atol=1e-11)
+    np.testing.assert_allclose(c.pairs.reshape(labels, width)[:, :labels], expected_pairs, atol=1e-11)
+
+
+def test_scores_beyond_the_range_of_float32_are_noticed():
+    """The only good path needs transitions that, next to the best one, vanish in float32."""
+    emissions = np.zeros((4, 3))
+    transitions = np.array([[-300.0, -200.0, -300.0], [-300.0, -300.0, -200.0], [100.0, -300.0, -300.0]])
+    emissions[0, 0] = emissions[1, 1] = emissions[2, 2] = 500.0
+    emissions[3, 1] = 900.0
+    e, c, shift, width = _prepared(emissions, transitions, np.float32)
+    ch.exponentiate(c, 0, 4, 3, width)
+    log_z = ch.forward(c, 0, 4, e, 3, width)
+    assert np.isnan(log_z) or not ch.backward(c, 0, 4, e, 3, width)
+
+
+@pytest.mark.parametrize(("n", "labels"), SHAPES)
+def test_viterbi_finds_the_best_labelling(n, labels):
+    for seed in range(3):
+        emissions, transitions = _random(seed, n, labels)
+        width = v.padded(labels)
+        scores, out = _rows(emissions, width, np.float64), np.zeros(n, np.int32)
+        forward, backward = _rows(transitions, width, np.float64), _rows(transitions.T, width, np.float64)
+        top = ch.viterbi(scores, n, forward, backward, labels, width, out, 0)
+        expected = naive.best(emissions, transitions)
+        assert tuple(out) == expected
+        assert top == pytest.approx(naive.score(emissions, transitions, expected))
+
+
+def test_viterbi_breaks_ties_towards_the_lower_label():
+    scores, out = np.zeros(3 * 8), np.full(3, -1, np.int32)
+    ch.viterbi(scores, 3, np.zeros(16), np.zeros(16), 2, 8, out, 0)
+    assert out.tolist() == [0, 0, 0]

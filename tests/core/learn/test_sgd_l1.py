@@ -1,0 +1,180 @@
+"""SGD with an L1 penalty against Tsuruoka's procedures done literally, and against finite differences."""
+
+import numpy as np
+import pytest
+
+from core.inference import chain as ch
+from core.inference import vector as v
+from core.learn.evaluation import Model, Weights, sequence_posterior
+from core.learn.order import pass_order
+from core.learn.rows import Rows, load_edges
+from core.learn.schedule import Schedule
+from core.learn.sgd_l1 import SgdL1, SgdL1Spec
+from core.learn.trainer import Diverged
+from tests import naive
+from tests.core.problems import random_problem
+
+
+class Exact(SgdL1):
+    """The same kernels in float64, so that they can be compared to many digits."""
+
+    dtype = np.float64
+
+
+def _trained(problem, passes, trainer, seed=3):
+    state = trainer.start(problem)
+    for report in trainer.passes(problem, state, seed):
+        if report.pass_done and report.pass_number == passes:
+            return trainer.weights(problem, state)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
+@pytest.mark.parametrize("edges", [True, False])
+@pytest.mark.parametrize("valued", [False, True])
+def test_weights_equal_the_literal_procedure(penalty, edges, valued):
+    problem, twins = random_problem(5, edges=edges, valued=valued)
+    schedule = Schedule(eta0=0.7, alpha=0.8)
+    weights = _trained(problem, 3, Exact(SgdL1Spec(l1=0.4, penalty=penalty, schedule=schedule)))
+    n = len(twins)
+    expected, expected_edges = naive.sgd_l1(
+        twins,
+        (problem.attributes, 3),
+        [pass_order(n, 3, number) for number in (1, 2, 3)],
+        [[0.7 * 0.8 ** ((p * n + k) / n) for k in range(n)] for p in range(3)],
+        0.4,
+        penalty,
+        edges,
+    )
+    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
+    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+    if penalty != "naive":
+        assert np.any(expected == 0) and np.any(expected != 0)
+
+
+@pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
+@pytest.mark.parametrize("batch", [2, 4, 100])
+def test_batches_sum_gradients_at_the_same_weights(penalty, batch):
+    problem, twins = random_problem(8, sentences=7)
+    spec = SgdL1Spec(l1=0.3, penalty=penalty, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
+    weights = _trained(problem, 2, Exact(spec))
+    orders = [pass_order(7, 3, number) for number in (1, 2)]
+    rates = [[0.5 * 0.9 ** ((p * 7 + k) / 7) for k in range(7)] for p in range(2)]
+    expected, expected_edges = naive.sgd_l1(
+        twins, (problem.attributes, 3), orders, rates, 0.3, penalty, True, batch
+    )
+    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
+    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+
+
+def _loss_and_gradient(problem, values, sentence):
+    """One sentence's loss, and the descent direction that the kernels find for the first attribute's row."""
+    labels, width = len(problem.labels), problem.width
+    r = Rows(values, np.zeros(problem.attributes + labels))
+    e, c = ch.edges(labels, np.float64), ch.chain(problem.longest, labels, np.float64)
+    shift = load_edges(r, problem.attributes, labels, 0.0, 0.0, width, e)
+    model = Model(r, 0.0, 0.0, shift, labels, width)
+    loss = sequence_posterior(problem.data, sentence, model, True, e, c, 0)
+    gradient = np.zeros((problem.attributes + labels, labels))
+    data = problem.data
+    begin, end = data.offsets[sentence : sentence + 2]
+    for token in range(begin, end):
+        row = c.beta.reshape(-1, width)[token - begin, :labels].copy()
+        row[data.gold[token]] -= 1
+        for k in range(data.starts[token], data.starts[token + 1]):
+            gradient[data.rows[k]] += row * (data.values[k] if len(data.values) else 1)
+    gradient[problem.attributes :] += c.pairs.reshape(labels, width)[:, :labels]
+    for token in range(begin + 1, end):
+        gradient[problem.attributes + data.gold[token - 1], data.gold[token]] -= 1
+    return loss, gradient
+
+
+@pytest.mark.parametrize("valued", [False, True])
+def test_gradient_equals_finite_differences(valued):
+    problem, _ = random_problem(2, valued=valued, labels=4)
+    rng = np.random.default_rng(0)
+    width, labels = problem.width, 4
+    values = v.zeros((problem.attributes + labels) * width, np.float64)
+    values.reshape(-1, width)[:, :labels] = rng.normal(size=(problem.attributes + labels, labels))
+    for sentence in range(problem.sentences):
+        _, gradient = _loss_and_gradient(problem, values, sentence)
+        for row in range(problem.attributes + labels):
+            for y in range(labels):
+                at, step = row * width + y, 1e-5
+                kept = values[at]
+                values[at] = kept + step
+                above, _ = _loss_and_gradient(problem, values, sentence)
+                values[at] = kept - step
+                below, _ = _loss_and_gradient(problem, values, sentence)
+                values[at] = kept
+                assert gradient[row, y] == pytest.approx((above - below) / (2 * step), abs=1e-7)
+
+
+def test_exact_loss_equals_enumeration():
+    problem, twins = random_problem(4)
+    weights = _trained(problem, 2, Exact(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
+    expected = naive.loss(twins, weights.attribute_rows, weights.transitions)
+    assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_decoding_finds_the_best_labelling_of_each_sentence():
+    problem, twins = random_problem(6)
+    weights = _trained(problem, 2, Exact(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
+    expected = [naive.best(s.emissions(weights.attribute_rows), weights.transitions) for s in twins]
+    assert weights.decode(problem).tolist() == [y for path in expected for y in path]
+
+
+def test_loss_survives_weights_beyond_the_range_of_float32():
+    problem, twins = random_problem(9, sentences=3, attributes=4)
+    rng = np.random.default_rng(1)
+    values = v.zeros((4 + 3) * problem.width, np.float32)
+    values.reshape(-1, problem.width)[:, :3] = rng.normal(size=(7, 3)) * 400
+    weights = Weights(problem, values)
+    expected = naive.loss(twins, weights.attribute_rows.astype(float), weights.transitions.astype(float))
+    assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not():
+    problem, _ = random_problem(5, sentences=20)
+    trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0=0.3)))
+    first, second = _trained(problem, 3, trainer, seed=1), _trained(problem, 3, trainer, seed=1)
+    assert first.values.tobytes() == second.values.tobytes()
+    assert first.values.tobytes() != _trained(problem, 3, trainer, seed=2).values.tobytes()
+
+
+def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights():
+    problem, _ = random_problem(5, sentences=20)
+    trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0="auto")))
+    straight = _trained(problem, 4, trainer)
+    state = trainer.start(problem)
+    for report in trainer.passes(problem, state, 3):
+        if report.pass_done and report.pass_number == 2:
+            break
+    resumed = {name: array.copy() for name, array in state.items()}
+    for report in trainer.passes(problem, resumed, 3):
+        if report.pass_done and report.pass_number == 4:
+            break
+    assert trainer.weights(problem, resumed).values.tobytes() == straight.values.tobytes()
+
+
+def test_automatic_rate_is_reported_and_kept_in_the_state():
+    problem, _ = random_problem(5, sentences=20)
+    trainer = SgdL1(SgdL1Spec())
+    state = trainer.start(problem)
+    reports = trainer.passes(problem, state, 1)
+    phases = [next(reports).phase for _ in range(3)]
+    assert phases == ["calibrate"] * 3
+    for report in reports:
+        if report.pass_done:
+            break
+    assert state["eta0"][0] > 0
+
+
+def test_a_rate_that_blows_up_says_so():
+    problem, _ = random_problem(5, sentences=20)
+    trainer = SgdL1(SgdL1Spec(l1=0.0, schedule=Schedule(kind="inverse", eta0=1e6), passes=100))
+    state = trainer.start(problem)
+    state["weights"][:] = 3e38
+    with pytest.raises(Diverged, match="eta0"):
+        for report in trainer.passes(problem, state, 1):
+            assert report.pass_number < 50

@@ -1,0 +1,43 @@
+"""Small random problems, as the kernels and as the naive twins see them."""
+
+import numpy as np
+
+from core.learn.problem import Problem, Sequences
+from tests.naive import Sentence
+
+
+def random_problem(
+    seed: int,
+    *,
+    sentences: int = 6,
+    attributes: int = 7,
+    labels: int = 3,
+    longest: int = 5,
+    edges: bool = True,
+    valued: bool = False,
+) -> tuple[Problem, list[Sentence]]:
+    """Sentences of 1 to `longest` tokens, each token with 0 to 4 attributes; repeats within a sentence occur."""
+    rng = np.random.default_rng(seed)
+    twins: list[Sentence] = []
+    for _ in range(sentences):
+        length = int(rng.integers(1, longest + 1))
+        rows = [
+            [
+                (int(a), float(np.float32(rng.normal())) if valued else 1.0)
+                for a in rng.integers(0, attributes, rng.integers(0, 5))
+            ]
+            for _ in range(length)
+        ]
+        twins.append(Sentence(rows, [int(y) for y in rng.integers(0, labels, length)]))
+    tokens = [row for s in twins for row in s.attributes]
+    cells = [cell for row in tokens for cell in row]
+    arrays = Sequences(
+        offsets=np.cumsum([0, *(len(s.gold) for s in twins)], dtype=np.int64),
+        starts=np.cumsum([0, *(len(row) for row in tokens)], dtype=np.int64),
+        rows=np.array([a for a, _ in cells], np.int32),
+        values=np.array([x for _, x in cells] if valued else [], np.float32),
+        gold=np.array([y for s in twins for y in s.gold], np.int32),
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return Problem(arrays, attributes, tuple(f"L{y}" for y in range(labels)), edges), twins

@@ -1,0 +1,133 @@
+"""Slow, obvious twins of the kernels, written from the definitions and sharing no code with them."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import exp, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def sequences(length: int, labels: int) -> Iterator[tuple[int, ...]]:
+    """Every labelling of a chain."""
+    return product(range(labels), repeat=length)
+
+
+def score(emissions: Array, transitions: Array, path: Sequence[int]) -> float:
+    """Sum of the scores along a path."""
+    total = float(sum(emissions[t, y] for t, y in enumerate(path)))
+    return total + float(sum(transitions[a, b] for a, b in zip(path, path[1:], strict=False)))
+
+
+def log_z(emissions: Array, transitions: Array) -> float:
+    """log of the sum over every labelling, shifted so that it cannot overflow."""
+    scores = [score(emissions, transitions, path) for path in sequences(*emissions.shape)]
+    top = max(scores)
+    return top + log(sum(exp(s - top) for s in scores))
+
+
+def marginals(emissions: Array, transitions: Array) -> tuple[Array, Array]:
+    """p(y_t) as (n, Y), and expected transitions summed over the chain as (Y, Y)."""
+    n, labels = emissions.shape
+    z = log_z(emissions, transitions)
+    tokens, pairs = np.zeros((n, labels)), np.zeros((labels, labels))
+    for path in sequences(n, labels):
+        p = exp(score(emissions, transitions, path) - z)
+        for t, y in enumerate(path):
+            tokens[t, y] += p
+            if t:
+                pairs[path[t - 1], y] += p
+    return tokens, pairs
+
+
+def best(emissions: Array, transitions: Array) -> tuple[int, ...]:
+    """The labelling with the highest score."""
+    return max(sequences(*emissions.shape), key=lambda path: score(emissions, transitions, path))
+
+
+class Sentence:
+    """Attributes (with values) and gold labels of one sentence."""
+
+    def __init__(self, attributes: list[list[tuple[int, float]]], gold: list[int]) -> None:
+        self.attributes = attributes
+        self.gold = gold
+
+    def emissions(self, weights: Array) -> Array:
+        """weights: (attributes, Y)"""
+        out = np.zeros((len(self.attributes), weights.shape[1]))
+        for t, row in enumerate(self.attributes):
+            for a, value in row:
+                out[t] += value * weights[a]
+        return out
+
+
+def loss(data: list[Sentence], weights: Array, transitions: Array) -> float:
+    """Sum of -log p(gold)."""
+    return sum(
+        log_z(s.emissions(weights), transitions) - score(s.emissions(weights), transitions, s.gold) for s in data
+    )
+
+
+def gradient(sentence: Sentence, weights: Array, transitions: Array) -> tuple[Array, Array]:
+    """d log p(gold) / dw by the definition: gold counts less expected counts."""
+    by_weight, by_pair = np.zeros_like(weights), np.zeros_like(transitions)
+    tokens, pairs = marginals(sentence.emissions(weights), transitions)
+    for t, row in enumerate(sentence.attributes):
+        for a, value in row:
+            by_weight[a] -= value * tokens[t]
+            by_weight[a, sentence.gold[t]] += value
+    for a, b in zip(sentence.gold, sentence.gold[1:], strict=False):
+        by_pair[a, b] += 1
+    return by_weight, by_pair - pairs
+
+
+def sgd_l1(
+    data: list[Sentence],
+    shape: tuple[int, int],
+    orders: list[Sequence[int]],
+    rates: list[Sequence[float]],
+    l1: float,
+    penalty: str,
+    edges: bool,
+    batch: int = 1,
+) -> tuple[Array, Array]:
+    """Tsuruoka's procedures, step by step, over one dense vector of weights; `orders` and `rates` a pass each.
+
+    clipping is done eagerly on every weight at every update, which the lazy kernel must equal.
+    """
+    attributes, labels = shape
+    w, q = np.zeros((attributes + labels, labels)), np.zeros((attributes + labels, labels))
+    u = 0.0
+    for order, pass_rates in zip(orders, rates, strict=True):
+        for first in range(0, len(order), batch):
+            chosen = [data[i] for i in order[first : first + batch]]
+            eta = pass_rates[first]
+            step = np.zeros_like(w)
+            used = np.zeros(attributes + labels, bool)
+            for sentence in chosen:
+                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
+                step[:attributes] += eta * by_weight
+                used[[a for row in sentence.attributes for a, _ in row]] = True
+                if edges and len(sentence.gold) > 1:
+                    step[attributes:] += eta * by_pair
+                    used[attributes:] = True
+            shrink = eta * l1 / len(data) * len(chosen)
+            u += shrink
+            if penalty == "naive":
+                w = w - shrink * np.sign(w) + step
+            elif penalty == "clipping":
+                w = w + step
+                w = np.sign(w) * np.maximum(np.abs(w) - shrink, 0)
+            else:
+                w = w + step
+                for i in np.flatnonzero(used):
+                    for y in range(labels):
+                        z = w[i, y]
+                        if z > 0:
+                            w[i, y] = max(0.0, z - (u + q[i, y]))
+                        elif z < 0:
+                            w[i, y] = min(0.0, z + (u - q[i, y]))
+                        q[i, y] += w[i, y] - z
+    return w[:attributes], w[attributes:]
