@@ -55,6 +55,9 @@ def celery_settings(redis_url: str) -> dict[str, object]:
         # Senders answer a user or stand in a sweep: they try once. What was not sent is swept up later.
         "task_publish_retry": False,
         "broker_transport_options": {
+            # A worker's loop acknowledges a message only after its job. A redelivery meanwhile would be
+            # harmless, since the lease says who has the job; this keeps it rare.
+            "visibility_timeout": 12 * 3600,
             "socket_timeout": 5.0,
             "socket_connect_timeout": TIMEOUT_S,
             "socket_keepalive": True,

@@ -25,10 +25,11 @@ def create_celery(settings: Settings) -> Celery:
         # and no lock crosses a fork. N workers are N processes.
         worker_pool="solo",
         worker_concurrency=1,
-        # The lease says who has a job, so a message may be forgotten as soon as it was read; and no worker
-        # hoards messages that another could take.
+        # The lease says who has a job, so a message may be forgotten as soon as it was read.
         task_acks_late=False,
-        worker_prefetch_multiplier=1,
+        # No worker hoards messages that another could take. The usual way to say so, a multiplier of 1, would
+        # end a worker's consuming for good when Redis went away before a message was acknowledged.
+        worker_prefetch_multiplier=0,
         worker_disable_prefetch=True,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         # Redis may come and go at any time, the start included.

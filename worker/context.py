@@ -61,6 +61,8 @@ class Context:
     worker_id: str
     #: Set when the process is asked to end.
     stop: threading.Event
+    #: Set while a message is being answered.
+    busy: threading.Event
     #: Gives the broker a message about a job; False when it was away.
     send: Callable[[str], bool]
     #: Kind of job -> what runs it.

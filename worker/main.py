@@ -6,9 +6,12 @@ import secrets
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 
 from celery import signals
+from celery.exceptions import CPendingDeprecationWarning
+from celery.platforms import SecurityWarning
 
 from core import wire
 from core.errors import Unavailable
@@ -26,6 +29,10 @@ _log = logging.getLogger(__name__)
 
 def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int:
     """Run a worker until a signal ends it, and give its exit code."""
+    # Celery warns of running as root because of pickled messages (ours are JSON with one id in them), and at
+    # every loss of Redis of a default that we have chosen on purpose.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     app = create_celery(settings)
     assert settings.redis_url is not None
     context = Context(
@@ -34,6 +41,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         redis=wire.connect(settings.redis_url),
         worker_id=f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(4)}",
         stop=threading.Event(),
+        busy=threading.Event(),
         send=sender(app),
         runners=run.runners() if runners is None else runners,
     )

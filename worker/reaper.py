@@ -15,6 +15,7 @@ from core.store import clock, jobs
 from core.store.jobs import JobRow
 from worker.context import Context
 from worker.reporter import publish_since
+from worker.watchdog import Watchdog
 
 # A sender needs milliseconds between commit and send; whoever took longer than this has died in between.
 RESEND_AFTER_S = 3.0
@@ -29,20 +30,21 @@ def start(context: Context) -> threading.Thread:
     return thread
 
 
-def sweep(context: Context) -> None:
+def sweep(context: Context, watchdog: Watchdog) -> None:
     """Take jobs from lost workers, and send the messages that queued jobs lack."""
     for job in _reap(context):
         _log.warning(
             "worker lost: job %s", job.state.value, extra={"job_id": job.id, "request_id": job.request_id}
         )
         publish_since(context.db, context.redis, job.id, job.last_seq - 1)
-    _resend(context)
+    watchdog.look(messages_wait=_resend(context))
 
 
 def _sweep_on(context: Context) -> None:
+    watchdog = Watchdog(context.busy)
     while not context.stop.wait(context.settings.reaper_seconds):
         try:
-            sweep(context)
+            sweep(context, watchdog)
         except (Unavailable, SQLAlchemyError) as error:
             _log.warning("cannot sweep now", extra={"error": str(error)})
         except Exception:  # noqa: BLE001  # without this thread jobs of dead workers would never be found
@@ -57,21 +59,21 @@ def _reap(context: Context) -> list[JobRow]:
         return jobs.reap(conn, clock.now(conn))
 
 
-def _resend(context: Context) -> None:
+def _resend(context: Context) -> bool:
+    """Send what was never sent or was forgotten; tell whether messages wait that some worker should have taken."""
     with context.db.read() as conn:
         candidates = jobs.unsent(conn, clock.now(conn) - timedelta(seconds=RESEND_AFTER_S))
         # A job given back a moment ago has certainly no message, so it need not wait.
         candidates += [
             job for job in jobs.unsent(conn, clock.now(conn)) if job.attempt > 0 and job.sent_at is None
         ]
-    if not candidates:
-        return
-    queue = wire.waiting(context.redis)
+    queue = wire.waiting(context.redis) if candidates else None
     if queue is None:
-        return
+        return False
     for job in {job.id: job for job in candidates if job.id not in queue}.values():
         if not context.send(job.id):
-            return
+            break
         with context.db.write() as conn:
             jobs.mark_sent(conn, job.id)
         _log.info("message sent again", extra={"job_id": job.id, "request_id": job.request_id})
+    return any(job.id in queue for job in candidates)

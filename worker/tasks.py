@@ -17,8 +17,11 @@ def register(app: Celery, context: Context) -> None:
 
     @app.task(name=wire.TASK)  # type: ignore[untyped-decorator]  # Celery ships no types
     def run_job(job_id: str) -> None:
+        context.busy.set()
         try:
             run.run_job(context, job_id)
         except Unavailable as error:
             # The row is as it was: a reaper will send another message.
             _log.warning("job not started: %s", error, extra={"job_id": job_id})
+        finally:
+            context.busy.clear()

@@ -1,6 +1,7 @@
 """Bringing a database to the newest schema, safely when several processes start at once."""
 
 import fcntl
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,13 +9,14 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from core.store.engine import Database, normal_url
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
+#: Where Alembic keeps the revision of a database.
+VERSION_TABLE = "alembic_version"
 # Any fixed number: what counts is that all processes of this service take the same one.
 ADVISORY_LOCK = 7_249_310_553_028_116
 
@@ -36,8 +38,17 @@ def upgrade(url: str) -> None:
 def at_head(db: Database) -> bool:
     """Tell whether the schema is the newest that this code knows."""
     with db.read() as conn:
-        present = MigrationContext.configure(conn).get_current_heads()
-    return set(present) == set(ScriptDirectory.from_config(_config(None)).get_heads())
+        if not sa.inspect(conn).has_table(VERSION_TABLE):
+            return False
+        query = sa.select(sa.column("version_num", sa.String)).select_from(sa.table(VERSION_TABLE))
+        present = conn.scalars(query)
+        return set(present) == _heads()
+
+
+@functools.cache
+def _heads() -> frozenset[str]:
+    """The newest revisions in `migrations/`, which do not change while a process runs."""
+    return frozenset(ScriptDirectory.from_config(_config(None)).get_heads())
 
 
 def _config(conn: Connection | None) -> Config:

@@ -1,0 +1,82 @@
+"""A runner that counts: real work for a worker without the cost of training. Run as a module, it is a worker."""
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from core import logs
+from core.errors import Fault, Invalid
+from core.settings import Settings
+from core.store import aliases, models
+from core.store.jobs import JobRow
+from worker.context import Running, Workplace
+
+
+@dataclass(frozen=True)
+class Counted:
+    number: int
+    passes: int
+    pass_done: bool = True
+
+    @property
+    def message(self) -> str:
+        return f"pass {self.number} of {self.passes}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"pass": self.number, "passes": self.passes, "fraction": self.number / self.passes}
+
+
+@dataclass(frozen=True)
+class CountOutcome:
+    job: JobRow
+    serves = True
+
+    def store(self, conn: Connection) -> dict[str, Any]:
+        new = models.NewVersion(
+            objective=1.0,
+            active_features=1,
+            train_seconds=0.0,
+            metrics={},
+            trainer={},
+            spec=self.job.spec,
+            corpus=None,
+            seed=1,
+            code_version="test",
+            job_id=self.job.id,
+        )
+        assert self.job.model is not None
+        made = models.publish(conn, self.job.model, new, [b"counted ", b"to the end"])
+        aliases.move(conn, self.job.model, "champion", made.version)
+        return {"version": made.version}
+
+
+def count(job: JobRow, workplace: Workplace) -> Running:
+    """Make `passes` passes of `pass_s` seconds, each in `slices` yields.
+
+    `fail` names an error to raise after pass 2, `deaf_s` a time after pass 1 in which nothing is yielded.
+    """
+    spec = job.spec
+    passes, slices = int(spec["passes"]), int(spec.get("slices", 1))
+    assert workplace.scratch.is_dir()
+    for number in range(1, passes + 1):
+        for part in range(1, slices + 1):
+            time.sleep(spec["pass_s"] / slices)
+            yield Counted(number, passes, pass_done=part == slices)
+        if number == 1:
+            time.sleep(spec.get("deaf_s", 0))
+        if number == 2 and spec.get("fail") == "invalid":
+            raise Invalid("pass 2 is no good", [Fault("bad label", line=7)], code="bad_pass")
+        if number == 2 and spec.get("fail") == "defect":
+            raise RuntimeError("secret inner detail")
+    return CountOutcome(job)
+
+
+if __name__ == "__main__":
+    from worker.main import main
+
+    settings = Settings.from_env()
+    logs.configure(settings.logging_level)
+    sys.exit(main(settings, {"train": count}))

@@ -1,0 +1,142 @@
+"""Starting real workers, and looking at what they did."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from core import wire
+from core.settings import Settings
+from core.store import events, jobs, models
+from core.store.engine import Database
+from core.store.jobs import JobRow
+from core.store.states import State
+from tests.services import wait_until
+from worker.celery_app import create_celery, sender
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 30.0
+
+
+def settings(database_url: str, redis_url: str, data_dir: Path) -> Settings:
+    """Settings with times short enough to wait for."""
+    return Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        data_dir=data_dir,
+        lease_seconds=1.5,
+        heartbeat_seconds=0.4,
+        reaper_seconds=0.2,
+    )
+
+
+class Worker:
+    """One worker process."""
+
+    def __init__(self, config: Settings, log: Path, module: str = "tests.worker.counting") -> None:
+        self._log = log
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("TAGSMITH_")}
+        with log.open("ab") as handle:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module],
+                cwd=ROOT,
+                env=environment | config.to_env(),
+                stdout=handle,
+                stderr=subprocess.STDOUT,
+            )
+        self.pid = self._process.pid
+
+    def kill(self) -> None:
+        """End it without warning."""
+        self._process.kill()
+        self._process.wait(DEADLINE_S)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait(self) -> int:
+        return self._process.wait(DEADLINE_S)
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+class Stack:
+    """A database and a broker with workers on them."""
+
+    def __init__(self, config: Settings, folder: Path) -> None:
+        self.config = config
+        self.db = Database(config.database_url)
+        self._folder = folder
+        self._send = sender(create_celery(config))
+        self._workers: list[Worker] = []
+
+    def start(self, module: str = "tests.worker.counting") -> Worker:
+        worker = Worker(self.config, self._folder / f"worker-{len(self._workers)}.log", module)
+        self._workers.append(worker)
+        return worker
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+        self.db.dispose()
+
+    def create(self, model: str, **spec: Any) -> str:
+        """Store a job without telling anyone."""
+        with self.db.write() as conn:
+            return jobs.create(conn, kind="train", spec=spec, model=model, request_id="req-1").id
+
+    def submit(self, model: str, **spec: Any) -> str:
+        """Store a job and send its message, as the API does."""
+        job_id = self.create(model, **spec)
+        self.send(job_id)
+        return job_id
+
+    def send(self, job_id: str) -> None:
+        assert self._send(job_id)
+        with self.db.write() as conn:
+            jobs.mark_sent(conn, job_id)
+
+    def job(self, job_id: str) -> JobRow:
+        with self.db.read() as conn:
+            return jobs.get(conn, job_id)
+
+    def await_state(self, job_id: str, *states: State) -> JobRow:
+        wait_until(lambda: self.job(job_id).state in states, f"{job_id} to be {states}", DEADLINE_S)
+        return self.job(job_id)
+
+    def await_pass(self, job_id: str, number: int) -> None:
+        def reached() -> bool:
+            progress = self.job(job_id).progress
+            return progress is not None and progress["pass"] >= number
+
+        wait_until(reached, f"{job_id} to reach pass {number}", DEADLINE_S)
+
+    def events(self, job_id: str) -> list[events.Event]:
+        with self.db.read() as conn:
+            found = events.after(conn, job_id, 0, 10_000)
+        assert [event.seq for event in found] == list(range(1, len(found) + 1))
+        return found
+
+    def states(self, job_id: str) -> list[str]:
+        return [event.data["state"] for event in self.events(job_id) if event.type == "state"]
+
+    def versions(self, model: str) -> list[models.VersionRow]:
+        with self.db.read() as conn:
+            return models.versions(conn, model, 100).data
+
+    def worker_of(self, job_id: str) -> Worker:
+        owner = self.job(job_id).lease_owner
+        assert owner is not None
+        (found,) = [worker for worker in self._workers if f":{worker.pid}:" in owner]
+        return found
+
+    def stream(self, job_id: str) -> list[dict[bytes, bytes]]:
+        """What followers of a job were told."""
+        assert self.config.redis_url is not None
+        with wire.connect(self.config.redis_url) as client:
+            entries: Any = client.xrange(wire.stream_key(job_id))
+        return [fields for _, fields in entries]
