@@ -33,7 +33,7 @@ class Malformed(errors.TagsmithError):
     default_code = "malformed"
 
 
-class NotModified(Exception):  # noqa: N818  # no error: the way out of a route with nothing new to say
+class NotModified(Exception):
     """The caller already has this very representation."""
 
     def __init__(self, etag: str) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Generic, TypeVar
 
-from core.specs import MODEL_NAME
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
+
+from core.specs import NAME_PATTERN
 
 T = TypeVar("T")
 
@@ -21,8 +22,8 @@ CorpusId = Annotated[str, Path(max_length=64, description="Such as `crp_01hzy3..
 JobId = Annotated[str, Path(max_length=64, description="Such as `job_01hzy3...`.")]
 
 _ALPHABET = "Lower-case letters, digits, `.`, `_` and `-`, at most 64."
-ModelName = Annotated[str, Path(pattern=MODEL_NAME, description=_ALPHABET)]
-AliasName = Annotated[str, Path(pattern=MODEL_NAME, description=_ALPHABET)]
+ModelName = Annotated[str, Path(pattern=NAME_PATTERN, description=_ALPHABET)]
+AliasName = Annotated[str, Path(pattern=NAME_PATTERN, description=_ALPHABET)]
 #: The largest number that the databases' integer column holds.
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import zstandard
+
 from app.corpora.parts import FilePart, boundary_of
 from core.corpus import formats
 from core.corpus.corpus import Corpus
@@ -29,7 +31,8 @@ class Declared:
 class Upload:
     """Takes the body chunk by chunk. Blocks: feed it in a thread. Nothing of it outlives its closing.
 
-    The decoded text goes to an unnamed file, because it is stored only when its last line proved good.
+    The decoded text goes to an unnamed file, because it is stored only when its last line proved good. There it
+    is compressed, so that a bomb fills the disk no more than the memory.
     """
 
     def __init__(self, declared: Declared, settings: Settings, spool_dir: Path) -> None:
@@ -42,6 +45,7 @@ class Upload:
         self._file: Decoder | None = None if self._part else self._decoder(None)
         spool_dir.mkdir(parents=True, exist_ok=True)
         self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
+        self._packed = zstandard.ZstdCompressor(level=1).stream_writer(self._spool, closefd=False)
 
     @property
     def filename(self) -> str | None:
@@ -53,7 +57,7 @@ class Upload:
         for piece in self._body.feed(chunk):
             for text in self._file_bytes(piece):
                 self._reader.feed(text)
-                self._spool.write(text)
+                self._packed.write(text)
 
     def finish(self) -> Corpus:
         """Give the corpus, now that all is there."""
@@ -66,9 +70,11 @@ class Upload:
 
     def chunks(self) -> Iterator[bytes]:
         """Give the decoded text back."""
+        self._packed.flush(zstandard.FLUSH_FRAME)
         self._spool.seek(0)
-        while chunk := self._spool.read(SPOOL_READ_BYTES):
-            yield chunk
+        with zstandard.ZstdDecompressor().stream_reader(self._spool, closefd=False) as text:
+            while chunk := text.read(SPOOL_READ_BYTES):
+                yield chunk
 
     def __enter__(self) -> Self:
         return self

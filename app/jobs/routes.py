@@ -27,7 +27,7 @@ JUST_NOW = timedelta(seconds=10)
 #: The spec's own parser reads it, because it says better than a union of models what is wrong and where.
 Spec = Annotated[specs.JobSpec, PlainValidator(specs.parse_job, json_schema_input_type=specs.JobSpec)]
 StateFilter = Annotated[State | None, Query(description="Only jobs in this state.")]
-ModelFilter = Annotated[str | None, Query(pattern=specs.MODEL_NAME, description="Only jobs of this model.")]
+ModelFilter = Annotated[str | None, Query(pattern=specs.NAME_PATTERN, description="Only jobs of this model.")]
 #: Twice what the store can hold: anything beyond is no number of an event.
 After = Annotated[int, Query(ge=0, le=2**32, description="Number of the last event already seen.")]
 EventLimit = Annotated[int, Query(ge=1, le=1000)]

@@ -1,13 +1,14 @@
 """What can be done with jobs."""
 
 from redis import Redis
+from sqlalchemy.engine import Connection
 
 from app.jobs.sender import JobSender
 from core import specs, wire
 from core.errors import Fault, Invalid, NotFound
 from core.store import corpora, events, jobs
 from core.store.corpora import CorpusRow
-from core.store.engine import Connection, Database
+from core.store.engine import Database
 from core.store.events import Event
 from core.store.jobs import JobRow
 from core.store.paging import Page

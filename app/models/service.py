@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redis import Redis
+from sqlalchemy.engine import Connection
 
 from app.deps import Caller
 from app.models.conditions import Expected
@@ -11,7 +12,7 @@ from core import wire
 from core.errors import NotFound
 from core.store import aliases, blobs, models
 from core.store.aliases import AliasRow, MoveRow
-from core.store.engine import Connection, Database
+from core.store.engine import Database
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
 

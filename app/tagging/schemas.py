@@ -9,7 +9,7 @@ from app.body import Body
 _TOKENS = {"type": "array", "items": {"type": "string"}}
 _ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
-#: The tagger checks every token anyway, with its place; a second check here would only cost time.
+#: The tokens are checked by hand, all at once: a million of them must not become a million validations.
 Sentences = Annotated[
     list[list[Any]],
     WithJsonSchema({"type": "array", "items": {"anyOf": [_TOKENS, _ROWS]}}),

@@ -2,7 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import anyio
@@ -82,7 +83,37 @@ def parse(raw: bytes) -> TagRequest:
                 f"not supported yet; leave it at {orjson.dumps(default).decode()}", pointer=f"/{name}"
             )
             raise Invalid(f"{name} is not supported yet.", [fault], code="not_yet_supported")
+    check_tokens(request.sentences)
     return request
+
+
+def check_tokens(sentences: Sequence[Sequence[Any]]) -> None:
+    """Check that every token is a string, or every token a list of strings. At C speed when all is well."""
+    tokens = set(map(type, chain.from_iterable(sentences)))
+    if tokens <= {str}:
+        return
+    if tokens == {list}:
+        columns = chain.from_iterable(chain.from_iterable(sentences))
+        if set(map(type, columns)) <= {str}:
+            return
+    faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), errors.MAX_FAULTS)]
+    raise Invalid("Tokens are strings, or all of them lists of strings.", faults, code="invalid_request")
+
+
+def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, None, str]]:
+    """Find what is wrong, in order: (reason, no line, pointer). The first token says which kind all must be."""
+    first = next(chain.from_iterable(sentences))
+    for i, sentence in enumerate(sentences):
+        for j, token in enumerate(sentence):
+            place = f"/sentences/{i}/{j}"
+            if not isinstance(token, (str, list)):
+                yield "must be a string or a list of strings", None, place
+            elif isinstance(first, (str, list)) and type(token) is not type(first):
+                yield "tokens must be all strings or all lists of strings", None, place
+            elif isinstance(token, list):
+                for k, column in enumerate(token):
+                    if not isinstance(column, str):
+                        yield "must be a string", None, f"{place}/{k}"
 
 
 def tag(served: Served, request: TagRequest) -> bytes:

@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio.to_thread
 from redis.asyncio import Redis
@@ -31,7 +32,7 @@ DEFAULT_ALIAS = "champion"
 POLL_S = 1.0
 RECONNECT_S = 1.0
 
-_NAME = specs.MODEL_NAME.removeprefix("^").removesuffix("$")
+_NAME = specs.NAME_PATTERN.removeprefix("^").removesuffix("$")
 _REFERENCE = re.compile(rf"(?P<name>{_NAME})(?:@(?P<alias>{_NAME})|:(?P<version>[1-9][0-9]{{0,9}}))?")
 
 
@@ -188,7 +189,7 @@ def find(known: Mapping[str, ModelEntry], reference: Reference) -> Target | None
     return Target(reference.name, number, entry.versions[number])
 
 
-def open_warm(path: object, sha256: str) -> Tagger:
+def open_warm(path: Path, sha256: str) -> Tagger:
     """Open a model file and tag once with it, so that its pages are read and its kernels compiled."""
     tagger = Tagger.open(path, sha256)
     tagger.tag([[["-"] * tagger.columns]])

@@ -1,6 +1,12 @@
 """A small corpus, and specs that fit it."""
 
+from pathlib import Path
 from typing import Any
+
+from core import specs
+from core.corpus import conll
+from core.learn import loop
+from core.model import file
 
 TEXT = b"Rockwell NNP B-NP\nsaid VBD B-VP\n\nIt PRP B-NP\nrose VBD B-VP\n. . O\n"
 TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB"
@@ -11,3 +17,23 @@ def spec(corpus_id: str, **changes: Any) -> dict[str, Any]:
     trainer = {"kind": "sgd-l1", "l1": 0.01, "passes": 2}
     base = {"kind": "train", "model": "chunker", "corpus": corpus_id, "trainer": trainer}
     return {**base, "features": {"templates": TEMPLATES}, **changes}
+
+
+def model_file(mark: str, path: Path) -> bytes:
+    """Train a model whose every label ends in `mark`, so that an answer shows which model gave it."""
+    words = [
+        ("Rockwell", "NNP", "name"),
+        ("said", "VBD", "act"),
+        ("It", "PRP", "name"),
+        ("rose", "VBD", "act"),
+    ]
+    text = "".join(f"{word} {tag} {label}-{mark}\n" for word, tag, label in words * 3) + "\n"
+    corpus = conll.read_conll([text.encode()] * 3, max_line_bytes=1000)
+    job = specs.parse_job(spec("crp_x", trainer={"kind": "sgd-l1", "l1": 0.001, "passes": 5}))
+    passes = loop.train(job, corpus, None)
+    while True:
+        try:
+            next(passes)
+        except StopIteration as end:
+            file.save(end.value.model, path)
+            return path.read_bytes()

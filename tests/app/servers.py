@@ -38,11 +38,15 @@ class ThreadServer:
             self.app, lifespan="on", ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=5
         )
         self.server = Server(config)
-        self._thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread = threading.Thread(
+            target=self.server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
-        wait_until(lambda: self.server.started or not self._thread.is_alive(), "the server to start", DEADLINE_S)
+        wait_until(
+            lambda: self.server.started or not self._thread.is_alive(), "the server to start", DEADLINE_S
+        )
         assert self.server.started, "the server did not start"
         return self
 
@@ -61,7 +65,9 @@ class ThreadServer:
 
     def ready(self) -> Self:
         """Wait until it says that it is ready."""
-        wait_until(lambda: httpx.get(f"{self.url}/readyz").status_code == 200, "the server to be ready", DEADLINE_S)
+        wait_until(
+            lambda: httpx.get(f"{self.url}/readyz").status_code == 200, "the server to be ready", DEADLINE_S
+        )
         return self
 
 

@@ -20,7 +20,9 @@ def upload(http: httpx.Client, content: bytes = TEXT, **params: str) -> httpx.Re
 def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encoding: str | None) -> None:
     body = {None: TEXT, "gzip": gzip.compress(TEXT), "zstd": zstandard.compress(TEXT)}[encoding]
     headers = {"Content-Encoding": encoding} if encoding else {}
-    response = http.post("/corpora", params={"name": "news", "format": "conll"}, content=body, headers=headers)
+    response = http.post(
+        "/corpora", params={"name": "news", "format": "conll"}, content=body, headers=headers
+    )
     assert response.status_code == 201, response.text
     corpus = response.json()
     assert corpus["id"].startswith("crp_")
@@ -43,7 +45,9 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
     ("filename", "body"),
     [("train.conll", TEXT), ("train.conll.gz", gzip.compress(TEXT)), ("train.zst", zstandard.compress(TEXT))],
 )
-def test_a_multipart_upload_takes_one_file_and_its_name(http: httpx.Client, filename: str, body: bytes) -> None:
+def test_a_multipart_upload_takes_one_file_and_its_name(
+    http: httpx.Client, filename: str, body: bytes
+) -> None:
     response = http.post("/corpora", files={"file": (filename, body, "application/octet-stream")})
     assert response.status_code == 201, response.text
     assert response.json()["name"] == filename

@@ -117,7 +117,9 @@ def test_a_corpus_cannot_be_deleted_under_a_job_that_needs_it(http: httpx.Client
     client.delete_corpus(corpus.id)
 
 
-def test_a_dev_corpus_with_other_columns_is_refused(http: httpx.Client, client: Client, corpus_id: str) -> None:
+def test_a_dev_corpus_with_other_columns_is_refused(
+    http: httpx.Client, client: Client, corpus_id: str
+) -> None:
     other = client.upload(b"a L\nb L\n")
     response = http.post("/jobs", json=samples.spec(corpus_id, dev={"corpus": other.id}))
     assert_problem(response, 422, "corpora_differ", pointer="/dev/corpus", reason="has 1 columns")

@@ -51,7 +51,9 @@ def test_an_unknown_method_is_a_problem_that_says_what_is_allowed(
     assert response.headers["allow"]
 
 
-def test_a_fault_of_ours_tells_nothing_of_the_inside(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_of_ours_tells_nothing_of_the_inside(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.ERROR, "app.errors"):
         response = http.get("/broken", headers={"X-Request-Id": "find-me"})
     assert_problem(response, 500, "internal_error")

@@ -117,7 +117,10 @@ class TestUploads:
         [
             ("multipart/form-data", b"--x\r\n"),
             ("multipart/form-data; boundary=x", b"rubbish"),
-            ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n'),
+            (
+                "multipart/form-data; boundary=x",
+                b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n',
+            ),
             ("multipart/form-data; boundary=" + "x" * 500, b"--x\r\n"),
         ],
     )
@@ -197,7 +200,9 @@ class TestJobs:
         problem = assert_problem(response, 422, response.json()["code"])
         assert problem["errors"][0]["pointer"].startswith("/features")
 
-    def test_a_template_that_names_a_missing_column_is_named(self, http: httpx.Client, corpus_id: str) -> None:
+    def test_a_template_that_names_a_missing_column_is_named(
+        self, http: httpx.Client, corpus_id: str
+    ) -> None:
         response = http.post("/jobs", json=spec(corpus_id, features={"templates": "U00:%x[0,2]\nB"}))
         problem = assert_problem(response, 422, response.json()["code"], reason="column")
         assert problem["errors"][0]["pointer"].startswith("/features")
@@ -208,9 +213,13 @@ class TestJobs:
         response = http.post("/jobs", json=spec(corpus_id, dev={"corpus": unknown}))
         assert_problem(response, 422, "corpus_not_found", pointer="/dev/corpus")
 
-    def test_nul_characters_are_pointed_at_wherever_they_are(self, http: httpx.Client, corpus_id: str) -> None:
+    def test_nul_characters_are_pointed_at_wherever_they_are(
+        self, http: httpx.Client, corpus_id: str
+    ) -> None:
         body = spec(corpus_id, features={"templates": "U00:%x[0,0]\0"}, **{"a\0b": 1})
-        problem = assert_problem(http.post("/jobs", json=body), 422, "nul_character", pointer="/features/templates")
+        problem = assert_problem(
+            http.post("/jobs", json=body), 422, "nul_character", pointer="/features/templates"
+        )
         assert len(problem["errors"]) == 2
 
     def test_a_backslash_before_u0000_is_no_nul(self, http: httpx.Client, corpus_id: str) -> None:
@@ -278,9 +287,19 @@ class TestTagging:
             ({"model": "chunker", "sentences": ["He"]}, 422, "invalid_request", "/sentences/0"),
             ({"model": "chunker", "sentences": [], "output": "xml"}, 422, "invalid_request", "/output"),
             ({"model": "chunker", "sentences": [], "colour": 1}, 422, "invalid_request", "/colour"),
-            ({"model": "chunker", "sentences": [], "marginals": True}, 422, "not_yet_supported", "/marginals"),
+            (
+                {"model": "chunker", "sentences": [], "marginals": True},
+                422,
+                "not_yet_supported",
+                "/marginals",
+            ),
             ({"model": "chunker", "sentences": [], "nbest": 2}, 422, "not_yet_supported", "/nbest"),
-            ({"model": "chunker", "sentences": [], "constraints": {}}, 422, "not_yet_supported", "/constraints"),
+            (
+                {"model": "chunker", "sentences": [], "constraints": {}},
+                422,
+                "not_yet_supported",
+                "/constraints",
+            ),
             ({"model": "chunker", "sentences": [], "explain": True}, 422, "not_yet_supported", "/explain"),
             ({"model": "Chunker!", "sentences": []}, 422, "invalid_reference", "/model"),
             ({"model": "chunker:0", "sentences": []}, 422, "invalid_reference", "/model"),
@@ -336,7 +355,8 @@ class TestAddresses:
         assert_problem(response, 404, "job_not_found")
 
     @pytest.mark.parametrize(
-        "path", ["/models/Bad Name", "/models/bad name/versions", "/models/a/aliases/B", "/models/" + "x" * 65]
+        "path",
+        ["/models/Bad Name", "/models/bad name/versions", "/models/a/aliases/B", "/models/" + "x" * 65],
     )
     def test_a_name_outside_the_alphabet_is_refused(self, http: httpx.Client, path: str) -> None:
         parameter = "alias" if "aliases" in path else "name"
@@ -347,7 +367,9 @@ class TestAddresses:
         response = http.get(f"/models/nobody/versions/{number}")
         assert_problem(response, 422, "invalid_request", parameter="number")
 
-    @pytest.mark.parametrize("path", ["/corpora/%00", "/jobs/a%00b", "/models/%FF", "/models/a/aliases/%ED%A0%80"])
+    @pytest.mark.parametrize(
+        "path", ["/corpora/%00", "/jobs/a%00b", "/models/%FF", "/models/a/aliases/%ED%A0%80"]
+    )
     def test_a_path_that_is_no_text_is_refused(self, http: httpx.Client, path: str) -> None:
         problem = assert_problem(http.get(path), 422, "invalid_address")
         assert problem["errors"]

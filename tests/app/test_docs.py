@@ -1,0 +1,92 @@
+"""The OpenAPI document and the page that shows it, without any network but the server's own."""
+
+import re
+
+import httpx
+import pytest
+from jsonschema_rs import Draft202012Validator, meta
+
+from app.openapi import as_3_0
+
+CONTRACT = {
+    ("post", "/corpora"), ("get", "/corpora"), ("get", "/corpora/{corpus_id}"), ("delete", "/corpora/{corpus_id}"),
+    ("get", "/corpora/{corpus_id}/report"), ("get", "/corpora/{corpus_id}/content"),
+    ("post", "/jobs"), ("get", "/jobs"), ("get", "/jobs/{job_id}"), ("get", "/jobs/{job_id}/events"),
+    ("post", "/jobs/{job_id}/cancel"),
+    ("get", "/models"), ("get", "/models/{name}"), ("get", "/models/{name}/versions"),
+    ("get", "/models/{name}/versions/{number}"), ("delete", "/models/{name}/versions/{number}"),
+    ("get", "/models/{name}/versions/{number}/artifact"), ("get", "/models/{name}/aliases"),
+    ("get", "/models/{name}/aliases/{alias}"), ("put", "/models/{name}/aliases/{alias}"),
+    ("post", "/models/{name}/aliases/{alias}/rollback"), ("get", "/models/{name}/aliases/{alias}/history"),
+    ("post", "/tag"), ("get", "/livez"), ("get", "/readyz"), ("get", "/version"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def document(http: httpx.Client) -> dict:  # type: ignore[type-arg]
+    response = http.get("/openapi.json")
+    assert response.status_code == 200
+    return response.json()  # type: ignore[no-any-return]
+
+
+def test_the_document_names_every_route_of_the_contract(document: dict) -> None:  # type: ignore[type-arg]
+    routes = {(method, path) for path, item in document["paths"].items() for method in item}
+    assert routes == CONTRACT
+
+
+def test_every_route_can_answer_with_a_problem_and_with_no_other_error(document: dict) -> None:  # type: ignore[type-arg]
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            answer = operation["responses"]["default"]
+            assert list(answer["content"]) == ["application/problem+json"], (method, path)
+    assert "Problem" in document["components"]["schemas"]
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def test_every_reference_leads_somewhere(document: dict) -> None:  # type: ignore[type-arg]
+    references = re.findall(r'"#/components/schemas/([^"]+)"', httpx.Response(200, json=document).text)
+    assert set(references) <= set(document["components"]["schemas"])
+    for schema in document["components"]["schemas"].values():
+        meta.validate(schema)
+
+
+def test_answers_are_what_the_document_says(http: httpx.Client, document: dict) -> None:  # type: ignore[type-arg]
+    problem = http.get("/models/nobody").json()
+    schema = {"$ref": "#/components/schemas/Problem", "components": document["components"]}
+    Draft202012Validator(schema).validate(problem)
+
+
+def test_the_page_loads_nothing_from_elsewhere(http: httpx.Client) -> None:
+    page = http.get("/docs")
+    assert page.status_code == 200
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(addresses) == 3
+    for address in addresses:
+        assert address.startswith("/docs/assets/")
+        asset = http.get(address)
+        assert asset.status_code == 200
+        assert len(asset.content) > 500
+    assert not re.findall(r"https?://", page.text)
+    assert "'/docs/openapi.json'" in page.text
+
+
+def test_the_page_gets_a_document_that_its_assets_can_show(http: httpx.Client) -> None:
+    shown = http.get("/docs/openapi.json").json()
+    assert shown["openapi"] == "3.0.3"
+    assert '"type":"null"' not in http.get("/docs/openapi.json").text.replace(" ", "")
+
+
+def test_what_version_3_0_cannot_say_is_said_otherwise() -> None:
+    made = as_3_0(
+        {
+            "a": {"anyOf": [{"type": "string"}, {"type": "null"}], "title": "A"},
+            "b": {"anyOf": [{"$ref": "#/x"}, {"type": "null"}]},
+            "c": {"const": "train", "exclusiveMinimum": 0},
+        }
+    )
+    assert made == {
+        "openapi": "3.0.3",
+        "a": {"type": "string", "nullable": True, "title": "A"},
+        "b": {"anyOf": [{"$ref": "#/x"}], "nullable": True},
+        "c": {"enum": ["train"], "minimum": 0, "exclusiveMinimum": True},
+    }
