@@ -19,11 +19,11 @@ class Report(Protocol):
 
     @property
     def pass_done(self) -> bool:
-        """Whether this is worth an event that is kept."""
+        """Whether a pass has ended, which is an event with all its figures."""
 
     @property
     def message(self) -> str:
-        """A line for people."""
+        """A line for people; when there is one, it makes an event too."""
 
     def as_dict(self) -> dict[str, Any]:
         """The `progress` of the HTTP contract."""

@@ -47,9 +47,9 @@ class Reporter:
         """Take one report. Raises LeaseLost when the job is no longer this worker's."""
         self._progress = report.as_dict()
         self._lease.note(self._progress)
-        if report.pass_done:
-            now = datetime.now(UTC)
-            self._drafts.append(events.Draft("pass", report.message, self._progress, at=now))
+        if report.pass_done or report.message:
+            kind = "pass" if report.pass_done else "message"
+            self._drafts.append(events.Draft(kind, report.message, self._progress, at=datetime.now(UTC)))
         if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_S:
             self._try_flush()
         elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():

@@ -61,10 +61,8 @@ def run_train(job: JobRow, workplace: Workplace) -> Running:
     spec = specs.parse_job(job.spec)
     corpus = yield from _load(workplace, spec.corpus)
     dev: Corpus | None = None
-    if spec.dev is not None and spec.dev.corpus is not None:
+    if isinstance(spec.dev, specs.DevCorpus):
         dev = yield from _load(workplace, spec.dev.corpus)
-    elif spec.dev is not None and spec.dev.fraction is not None:
-        corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
     result = yield from loop.train(spec, corpus, dev)
     path = workplace.scratch / "model"
     file.save(result.model, path)

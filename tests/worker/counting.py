@@ -23,7 +23,7 @@ class Counted:
 
     @property
     def message(self) -> str:
-        return f"pass {self.number} of {self.passes}"
+        return f"pass {self.number} of {self.passes}" if self.pass_done else ""
 
     def as_dict(self) -> dict[str, Any]:
         return {"pass": self.number, "passes": self.passes, "fraction": self.number / self.passes}
