@@ -143,11 +143,13 @@ class Tagger:
 
     def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
         """Transpose rows of columns; tokens that are plain strings are a first column."""
-        if set(map(type, tokens)) <= {str}:
-            if self.columns > 1 and tokens:
+        if not tokens:
+            return [[]] * self.columns
+        if set(map(type, tokens)) == {str}:
+            if self.columns > 1:
                 raise self._wrong(sentences)
             return [tokens]
-        shortest = min((0 if isinstance(token, str) else len(token) for token in tokens), default=0)
+        shortest = min(0 if isinstance(token, str) else len(token) for token in tokens)
         if shortest < self.columns:
             raise self._wrong(sentences)
         return [[token[i] for token in tokens] for i in range(self.columns)]

@@ -1,0 +1,145 @@
+"""The index against features expanded as strings."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from core.corpus.conll import read_conll
+from core.corpus.corpus import Corpus
+from core.features.columns import Coder
+from core.features.index import boundary_code, boundary_row, build, slots_of
+from core.features.spec import Features, FeatureSpec
+
+TEXT = b"""\
+The DT O
+Cat NN B
+sat VB O
+
+the DT O
+CAT NN B
+2nd NN I
+
+Ox NN B
+"""
+
+TEMPLATES = """\
+U00:%x[-2,0]
+U01:%x[0,0]
+U02:%x[1,0]
+U03:%x[-1,0]/%x[0,0]
+U04:%x[0,1]/%x[1,1]/%x[2,1]
+U05:%x[0,low]
+U06:%x[0,pre]/%x[1,shape]
+U:%x[-1,1]
+U:%x[1,1]
+U07:constant
+B
+"""
+DERIVED = {"low": {"kind": "lower"}, "pre": {"kind": "prefix", "n": 3}, "shape": {"kind": "shape"}}
+SHAPES = {"The": "Aaa", "Cat": "Aaa", "sat": "aaa", "the": "aaa", "CAT": "AAA", "2nd": "0aa", "Ox": "Aa"}
+
+
+def _corpus(text: bytes = TEXT) -> Corpus:
+    return read_conll([text], max_line_bytes=1000)
+
+
+def _features(cutoff: int = 1) -> Features:
+    spec = FeatureSpec.model_validate({"templates": TEMPLATES, "derived": DERIVED, "cutoff": cutoff})
+    return spec.resolve(2)
+
+
+def _expanded(corpus: Corpus, features: Features) -> list[list[str]]:
+    """Every token's features as strings, from the text alone."""
+    out = []
+    for begin, end in zip(corpus.offsets, corpus.offsets[1:], strict=False):
+        words, tags = (
+            [column.vocabulary[i] for i in column.ids[begin:end].tolist()] for column in corpus.columns
+        )
+        derived = {
+            "low": [w.lower() for w in words],
+            "pre": [w[:3] if len(w) >= 3 else None for w in words],
+            "shape": [SHAPES[w] for w in words],
+        }
+        n = len(words)
+        for t in range(n):
+            names = []
+            for template in features.unigrams:
+                values: list[str | None] = []
+                for slot in template.slots:
+                    p = t + slot.row
+                    column = derived[slot.column] if isinstance(slot.column, str) else (words, tags)[slot.column]
+                    values.append(f"_B{p}" if p < 0 else f"_B+{p - n + 1}" if p >= n else column[p])
+                if None not in values:
+                    names.append(template.expand([value or "" for value in values]))
+            out.append(names)
+    return out
+
+
+def _built(features: Features, corpus: Corpus):
+    coder = Coder.of(features, corpus)
+    codes = coder.code(corpus)
+    return coder, *build(slots_of(features), codes, corpus.offsets, features.cutoff)
+
+
+def _per_token(attributes) -> list[list[int]]:
+    return [
+        attributes.rows[a:b].tolist() for a, b in zip(attributes.starts, attributes.starts[1:], strict=False)
+    ]
+
+
+def test_tokens_share_an_attribute_exactly_when_they_share_a_feature_string():
+    corpus, features = _corpus(), _features()
+    _, index, attributes = _built(features, corpus)
+    expanded = _expanded(corpus, features)
+    rows = _per_token(attributes)
+    name_of: dict[int, str] = {}
+    for names, numbers in zip(expanded, rows, strict=True):
+        assert len(names) == len(numbers)
+        for name, number in zip(names, numbers, strict=True):
+            assert name_of.setdefault(number, name) == name
+    assert len(set(name_of.values())) == len(name_of) == index.size
+    assert index.size == len({name for names in expanded for name in names})
+
+
+def test_attributes_are_numbered_by_frequency_and_counted():
+    corpus, features = _corpus(), _features()
+    _, index, attributes = _built(features, corpus)
+    counts = Counter(attributes.rows.tolist())
+    assert [counts[i] for i in range(index.size)] == index.counts.tolist()
+    assert sorted(index.counts.tolist(), reverse=True) == index.counts.tolist()
+
+
+@pytest.mark.parametrize("cutoff", [2, 3, 100])
+def test_rare_features_are_dropped(cutoff):
+    corpus, features = _corpus(), _features(cutoff)
+    _, index, attributes = _built(features, corpus)
+    counts = Counter(name for names in _expanded(corpus, features) for name in names)
+    assert index.size == sum(count >= cutoff for count in counts.values())
+    assert len(attributes.rows) == sum(count for count in counts.values() if count >= cutoff)
+
+
+def test_other_text_finds_the_same_attributes_and_skips_what_is_new():
+    corpus, features = _corpus(), _features()
+    coder, index, attributes = _built(features, corpus)
+    again = index.look_up(coder.code(_corpus()), corpus.offsets)
+    assert again.rows.tolist() == attributes.rows.tolist()
+    other = _corpus(b"Ox NN B\nZebra ZZ O\n")
+    found = index.look_up(coder.code(other), other.offsets)
+    known = {name for names in _expanded(corpus, features) for name in names}
+    SHAPES.setdefault("Zebra", "Aaaaa")
+    expected = [sum(name in known for name in names) for names in _expanded(other, features)]
+    assert np.diff(found.starts).tolist() == expected
+
+
+def test_a_large_corpus_makes_the_table_grow():
+    text = b"".join(b"w%d t%d O\n\n" % (i, i % 7) for i in range(3000))
+    features = FeatureSpec(templates="U0:%x[0,0]\nU1:%x[0,0]/%x[0,1]\nU2:%x[-1,0]/%x[0,0]").resolve(2)
+    _, index, _ = _built(features, _corpus(text))
+    assert index.size == 9000
+    assert np.count_nonzero(index.table.keys) == 9000 and len(index.table.keys) >= 18000
+
+
+@pytest.mark.parametrize(("position", "length", "row"), [(-1, 5, -1), (-3, 5, -3), (5, 5, 1), (8, 5, 4)])
+def test_boundaries_keep_their_distance(position, length, row):
+    assert boundary_row(boundary_code(position, length)) == row
