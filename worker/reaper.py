@@ -62,15 +62,20 @@ def _reap(context: Context) -> list[JobRow]:
 def _resend(context: Context) -> bool:
     """Send what was never sent or was forgotten; tell whether messages wait that some worker should have taken."""
     with context.db.read() as conn:
-        candidates = jobs.unsent(conn, clock.now(conn) - timedelta(seconds=RESEND_AFTER_S))
-        # A job given back a moment ago has certainly no message, so it need not wait.
-        candidates += [
-            job for job in jobs.unsent(conn, clock.now(conn)) if job.attempt > 0 and job.sent_at is None
+        now = clock.now(conn)
+        # A job given back, by its worker or by a reaper, has certainly no message: it need not wait.
+        candidates = [
+            job
+            for job in jobs.unsent(conn, now)
+            if (job.sent_at is None and job.attempt > 0)
+            or (job.sent_at or job.queued_at) <= now - timedelta(seconds=RESEND_AFTER_S)
         ]
     queue = wire.waiting(context.redis) if candidates else None
     if queue is None:
         return False
-    for job in {job.id: job for job in candidates if job.id not in queue}.values():
+    for job in candidates:
+        if job.id in queue:
+            continue
         if not context.send(job.id):
             break
         with context.db.write() as conn:

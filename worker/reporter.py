@@ -22,13 +22,14 @@ TICK_S = 0.2
 REDIS_PAUSE_S = 2.0
 
 
-def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int:
-    """Tell followers about the events after `seq`, and give the number of the last one they know now."""
+def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | None:
+    """Tell followers about the events after `seq`. Gives the number of the last, None when Redis was away."""
     with db.read() as conn:
         missed = events.after(conn, job_id, seq, wire.STREAM_LENGTH)
-    if missed and wire.publish_events(redis, job_id, [event.as_dict() for event in missed]):
-        return missed[-1].seq
-    return seq
+    if not missed:
+        return seq
+    told = wire.publish_events(redis, job_id, [event.as_dict() for event in missed])
+    return missed[-1].seq if told else None
 
 
 class Reporter:
@@ -70,21 +71,20 @@ class Reporter:
 
     def publish(self) -> None:
         """Tell followers what SQL has and they were not told."""
-        if not self._redis_may_answer():
-            return
         try:
             known = publish_since(self._context.db, self._context.redis, self._lease.job_id, self._published)
         except Unavailable:
             return
-        self._heard(known > self._published)
-        self._published = known
+        self._heard(known is not None)
+        self._published = self._published if known is None else known
 
     def _try_flush(self) -> None:
         try:
             self.flush()
         except Unavailable:
             return
-        self.publish()
+        if self._redis_may_answer():
+            self.publish()
 
     def _redis_may_answer(self) -> bool:
         return time.monotonic() - self._redis_failed_at >= REDIS_PAUSE_S

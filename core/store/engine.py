@@ -169,9 +169,20 @@ def _postgresql_engines(url: URL) -> _Engines:
     return _Engines(os.getpid(), read, write)
 
 
+class _UnstorableError(ValueError):
+    """A value has no form in JSON."""
+
+
+# What drivers and the serialiser raise for text or numbers that have no place in a database.
+_VALUE_ERRORS = (_UnstorableError, UnicodeEncodeError, OverflowError)
+
+
 def _dump_json(value: Any) -> str:
     """Serialise as PostgreSQL accepts it: NaN and infinities become null, lone surrogates are refused."""
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise _UnstorableError(str(error)) from error
 
 
 @contextmanager
@@ -179,15 +190,20 @@ def _translated() -> Iterator[None]:
     """Turn what a user or an outage can cause into errors with a code; leave our own mistakes alone."""
     try:
         yield
-    except (exc.DataError, UnicodeEncodeError, OverflowError, orjson.JSONEncodeError) as error:
-        reason = "a value contains text or a number that cannot be stored"
-        raise Invalid(reason, code="unstorable_value") from error
     except exc.TimeoutError as error:
         raise Unavailable("the database is too busy", code="database_busy") from error
-    except exc.OperationalError as error:
-        if _is_outage(error):
+    except exc.StatementError as error:
+        if isinstance(error, exc.DataError) or isinstance(error.orig, _VALUE_ERRORS):
+            raise _unstorable() from error
+        if isinstance(error, exc.OperationalError) and _is_outage(error):
             raise Unavailable("the database cannot be reached", code="database_unavailable") from error
         raise
+    except _VALUE_ERRORS as error:
+        raise _unstorable() from error
+
+
+def _unstorable() -> Invalid:
+    return Invalid("a value contains text or a number that cannot be stored", code="unstorable_value")
 
 
 def _is_outage(error: exc.OperationalError) -> bool:

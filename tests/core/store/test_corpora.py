@@ -3,6 +3,7 @@ import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -143,10 +144,24 @@ def test_a_broken_cursor_is_refused(db: Database, cursor: str) -> None:
     assert caught.value.code == "invalid_cursor"
 
 
-def test_a_lone_surrogate_is_invalid_not_a_crash(db: Database) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "lone \ud800 surrogate"},
+        {"report": {"lone": "\ud800"}},
+        {"report": {"huge": 2**70}},
+        {"tokens": 2**70},
+    ],
+)
+def test_what_cannot_be_stored_is_invalid_not_a_crash(db: Database, change: dict[str, Any]) -> None:
     with pytest.raises(Invalid) as caught, db.write() as conn:
-        corpora.insert(conn, corpus_row("lone \ud800 surrogate"), [b"x"])
+        corpora.insert(conn, dataclasses.replace(corpus_row(), **change), [b"x"])
     assert caught.value.code == "unstorable_value"
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_the_user(db: Database) -> None:
+    with pytest.raises(TypeError), db.write() as conn:
+        corpora.insert(conn, corpus_row(), [None])  # type: ignore[list-item]
 
 
 def test_a_nul_that_postgresql_cannot_hold_is_invalid_not_a_crash(postgres_url: str) -> None:
