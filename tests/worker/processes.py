@@ -67,10 +67,11 @@ class Worker:
 class Stack:
     """A database and a broker with workers on them."""
 
-    def __init__(self, config: Settings, folder: Path) -> None:
+    def __init__(self, config: Settings, folder: Path, deadline_s: float = DEADLINE_S) -> None:
         self.config = config
         self.db = Database(config.database_url)
         self._folder = folder
+        self._deadline_s = deadline_s
         self._send = sender(create_celery(config))
         self._workers: list[Worker] = []
 
@@ -105,7 +106,7 @@ class Stack:
             return jobs.get(conn, job_id)
 
     def await_state(self, job_id: str, *states: State) -> JobRow:
-        wait_until(lambda: self.job(job_id).state in states, f"{job_id} to be {states}", DEADLINE_S)
+        wait_until(lambda: self.job(job_id).state in states, f"{job_id} to be {states}", self._deadline_s)
         return self.job(job_id)
 
     def await_pass(self, job_id: str, number: int) -> None:
@@ -113,7 +114,7 @@ class Stack:
             progress = self.job(job_id).progress
             return progress is not None and progress["pass"] >= number
 
-        wait_until(reached, f"{job_id} to reach pass {number}", DEADLINE_S)
+        wait_until(reached, f"{job_id} to reach pass {number}", self._deadline_s)
 
     def events(self, job_id: str) -> list[events.Event]:
         with self.db.read() as conn:
