@@ -97,7 +97,7 @@ def _runtime(settings: Settings) -> Runtime:
     async_redis = AsyncRedis.from_url(url, **options) if url else None
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     known = Serving(database, cache)
-    checks = Health(database, async_redis, warm.warm)
+    checks = Health(database, async_redis, warm.serving)
     cores = os.cpu_count() or 1
     return Runtime(
         settings=settings,

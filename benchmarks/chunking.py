@@ -3,8 +3,8 @@
     python -m benchmarks.chunking --data ../shared/data [--rounds 5]
 
 Same text, same templates (CRF++'s 19 and label bigrams), one thread each, contenders alternated in one run. Ours trains
-`sgd-l1` (cumulative penalty, l1 0.5, exponential schedule); python-crfsuite its `l2sgd`. Ours has a weight for every pair of
-attribute and label (7.4 M), crfsuite only for pairs seen in the data (0.46 M): it does less work a pass.
+`sgd-l1` (cumulative penalty, l1 0.5, exponential schedule); python-crfsuite its `l2sgd`. Ours has a weight for every
+pair of attribute and label (7.4 M), crfsuite only for pairs seen in the data (0.46 M): it does less work a pass.
 """
 
 import argparse
@@ -60,7 +60,11 @@ def theirs(raw: bytes, model: Path, passes: int = PASSES) -> crfsuite.Timed:
     features = [crfsuite.expand(sentence, parsed) for sentence in data]
     labels = [[row[-1] for row in sentence] for sentence in data]
     return crfsuite.trained(
-        features, labels, model, "l2sgd", {"c2": 1.0, "max_iterations": passes, "period": passes + 1, "delta": 0}
+        features,
+        labels,
+        model,
+        "l2sgd",
+        {"c2": 1.0, "max_iterations": passes, "period": passes + 1, "delta": 0},
     )
 
 
@@ -108,7 +112,9 @@ def measure_tagging(raw_test: bytes, folder: Path, rounds: int) -> dict[str, obj
     return {"tagging": result}
 
 
-def _ready_made(peer: pycrfsuite.Tagger, data: list[crfsuite.Sentence], parsed: list[crfsuite.Template]) -> float:
+def _ready_made(
+    peer: pycrfsuite.Tagger, data: list[crfsuite.Sentence], parsed: list[crfsuite.Template]
+) -> float:
     features = [crfsuite.expand(sentence, parsed) for sentence in data]
     return common.timed(lambda: [peer.tag(xseq) for xseq in features])
 
@@ -145,7 +151,9 @@ def _ids(flat: list[str], known: dict[str, int]):  # type: ignore[no-untyped-def
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()

@@ -64,14 +64,20 @@ class Timed(pycrfsuite.Trainer):
 
     def iteration_seconds(self) -> list[float]:
         """Seconds of each pass, as crfsuite measured them."""
-        return [float(s) for s in re.findall(r"Seconds required for this iteration: ([0-9.]+)", "".join(self.log))]
+        return [
+            float(s) for s in re.findall(r"Seconds required for this iteration: ([0-9.]+)", "".join(self.log))
+        ]
 
     def losses(self) -> list[float]:
         return [float(s) for s in re.findall(r"Loss: ([0-9.e+-]+)", "".join(self.log))]
 
 
 def trained(
-    features: list[list[list[str]]], labels: list[list[str]], model: Path, algorithm: str, params: dict[str, object]
+    features: list[list[list[str]]],
+    labels: list[list[str]],
+    model: Path,
+    algorithm: str,
+    params: dict[str, object],
 ) -> Timed:
     """Hand everything over and train."""
     trainer = Timed()

@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from core.errors import Fault, Invalid
 
-
 T = TypeVar("T")
 
 

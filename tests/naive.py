@@ -1,7 +1,7 @@
 """Slow, obvious twins of the kernels, written from the definitions and sharing no code with them."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from math import exp, log
 
 import numpy as np
@@ -18,7 +18,7 @@ def sequences(length: int, labels: int) -> Iterator[tuple[int, ...]]:
 def score(emissions: Array, transitions: Array, path: Sequence[int]) -> float:
     """Sum of the scores along a path."""
     total = float(sum(emissions[t, y] for t, y in enumerate(path)))
-    return total + float(sum(transitions[a, b] for a, b in zip(path, path[1:], strict=False)))
+    return total + float(sum(transitions[a, b] for a, b in pairwise(path)))
 
 
 def log_z(emissions: Array, transitions: Array) -> float:
@@ -66,7 +66,8 @@ class Sentence:
 def loss(data: list[Sentence], weights: Array, transitions: Array) -> float:
     """Sum of -log p(gold)."""
     return sum(
-        log_z(s.emissions(weights), transitions) - score(s.emissions(weights), transitions, s.gold) for s in data
+        log_z(s.emissions(weights), transitions) - score(s.emissions(weights), transitions, s.gold)
+        for s in data
     )
 
 

@@ -1,7 +1,7 @@
 """Span scores by the rules of conlleval, over label ids.
 
-A label is a tag and a type: `B-NP` is B of NP; a label without a dash is its own tag and has no type. Where spans start and
-end is a function of two neighbouring labels, so it is tabulated once a label set and looked up for all tokens at once.
+A label is a tag and a type: `B-NP` is B of NP; a label without a dash is its own tag and has no type. Where spans start
+and end is a function of two neighbouring labels: tabulated once a label set, looked up for all tokens at once.
 """
 
 from collections.abc import Sequence
@@ -105,7 +105,10 @@ class _Rules:
 
 
 def evaluate(
-    label_names: Sequence[str], gold: NDArray[np.int32], predicted: NDArray[np.int32], offsets: NDArray[np.int64]
+    label_names: Sequence[str],
+    gold: NDArray[np.int32],
+    predicted: NDArray[np.int32],
+    offsets: NDArray[np.int64],
 ) -> Metrics:
     """Score predicted labels against gold ones, both as ids into `label_names`."""
     rules = _Rules(label_names)

@@ -85,5 +85,7 @@ def _derived(name: str, spec: Derived, strings: list[str]) -> DerivedColumn:
     for value in values:
         if value is not None:
             numbers.setdefault(value, len(numbers))
-    ids = np.fromiter((UNKNOWN if value is None else numbers[value] for value in values), np.int32, len(values))
+    ids = np.fromiter(
+        (UNKNOWN if value is None else numbers[value] for value in values), np.int32, len(values)
+    )
     return DerivedColumn(name, spec, Vocabulary.from_strings(list(numbers)), readonly(ids, np.int32))

@@ -1,14 +1,14 @@
 """The feature index: an open-addressing table from a 64-bit mix of (template, value ids) to an attribute row.
 
 No string is formed here. A key is the finished mix of a template's identity and the codes of its values; with ten
-million attributes the chance that any two share a key is about 3 in a million, and nothing is stored to tell them apart.
+million attributes the chance that any two share a key is about 3 in a million; nothing is stored to tell them apart.
 
 Codes of values in a column: a vocabulary id (>= 0), `UNKNOWN` for a value the vocabulary lacks, or a boundary code
 for a place outside the sentence. A template that meets UNKNOWN makes no feature there.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ def _finished(h: np.uint64) -> np.uint64:
 
 
 @inlined
-def _mixed(h: np.uint64, code: int) -> np.uint64:
+def _mixed(h: np.uint64, code: Any) -> np.uint64:
     """Fold one value's code into the key."""
     k = np.uint64(code) * _C1
     k = _rotated(k, 31) * _C2
@@ -135,7 +135,7 @@ def find(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64) -> i
     cell = key & mask
     while keys[cell] != np.uint64(0):
         if keys[cell] == key:
-            return rows[cell]
+            return int(rows[cell])
         cell = (cell + np.uint64(1)) & mask
     return -1
 
@@ -196,7 +196,10 @@ def _collect(
 
 @kernel
 def _rehash(
-    keys: NDArray[np.uint64], rows: NDArray[np.int32], new_keys: NDArray[np.uint64], new_rows: NDArray[np.int32]
+    keys: NDArray[np.uint64],
+    rows: NDArray[np.int32],
+    new_keys: NDArray[np.uint64],
+    new_rows: NDArray[np.int32],
 ) -> None:
     for cell in range(keys.shape[0]):
         if keys[cell] != np.uint64(0):
@@ -205,7 +208,10 @@ def _rehash(
 
 @kernel
 def _renumbered(
-    attributes: NDArray[np.int32], new_row: NDArray[np.int32], starts: NDArray[np.int64], flat: NDArray[np.int32]
+    attributes: NDArray[np.int32],
+    new_row: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    flat: NDArray[np.int32],
 ) -> None:
     """Turn (tokens, templates) into rows of attributes a token, dropping those under the cutoff."""
     n = 0

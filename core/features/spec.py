@@ -20,7 +20,7 @@ class FeatureSpec(Spec):
 
     templates: Annotated[str, Field(max_length=262_144)] | None = None
     preset: Preset | None = None
-    derived: Annotated[dict[ColumnName, Derived], Field(max_length=256)] = {}
+    derived: Annotated[dict[ColumnName, Derived], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all"] = "all"
 
@@ -50,7 +50,9 @@ class FeatureSpec(Spec):
             templates, derived = parse_crfpp(text), {**preset_derived, **self.derived}
         faults = _missing_columns(templates, derived, columns)
         if faults:
-            raise Invalid("The features name columns that the corpus does not have", faults, code="missing_column")
+            raise Invalid(
+                "The features name columns that the corpus does not have", faults, code="missing_column"
+            )
         used = {slot.column for template in templates for slot in template.slots}
         names = [name for name in derived if name in used]
         needed = [column for column in used if isinstance(column, int)] + [derived[name].of for name in names]
@@ -60,7 +62,9 @@ class FeatureSpec(Spec):
             columns=columns,
             templates=templates,
             derived=tuple((name, derived[name]) for name in names),
-            slots=tuple(tuple(_settled(slot, positions) for slot in t.slots) for t in templates if t.kind == "U"),
+            slots=tuple(
+                tuple(_settled(slot, positions) for slot in t.slots) for t in templates if t.kind == "U"
+            ),
             cutoff=self.cutoff,
         )
 
@@ -90,7 +94,9 @@ def _settled(slot: Slot, positions: dict[str, int]) -> tuple[int, int]:
     return slot.row, slot.column if isinstance(slot.column, int) else positions[slot.column]
 
 
-def _missing_columns(templates: tuple[Template, ...], derived: dict[str, Derived], columns: int) -> list[Fault]:
+def _missing_columns(
+    templates: tuple[Template, ...], derived: dict[str, Derived], columns: int
+) -> list[Fault]:
     have = f"the corpus has {columns} attribute column{'s' if columns != 1 else ''}, numbered from 0"
     faults = []
     for template in templates:
@@ -103,7 +109,9 @@ def _missing_columns(templates: tuple[Template, ...], derived: dict[str, Derived
             )
         for slot in template.slots:
             if isinstance(slot.column, int) and slot.column >= columns:
-                faults.append(Fault(f"{template}: no column {slot.column}; {have}", pointer="/features/templates"))
+                faults.append(
+                    Fault(f"{template}: no column {slot.column}; {have}", pointer="/features/templates")
+                )
             elif isinstance(slot.column, str) and slot.column not in derived:
                 faults.append(
                     Fault(f"{template}: no derived column {slot.column!r}", pointer="/features/templates")

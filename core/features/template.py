@@ -91,7 +91,9 @@ def parse_crfpp(text: str) -> tuple[Template, ...]:
 def _parse_line(line: str) -> Template:
     kind = line[0]
     if kind not in "UB":
-        raise ValueError(f"a template starts with U or B, or is a comment with #; this line starts with {kind!r}")
+        raise ValueError(
+            f"a template starts with U or B, or is a comment with #; this line starts with {kind!r}"
+        )
     literals: list[str] = []
     slots: list[Slot] = []
     start = 0
@@ -105,7 +107,9 @@ def _parse_line(line: str) -> Template:
     literals.append(line[start:])
     for literal in literals:
         if "%" in literal:
-            raise ValueError(f"near {literal[literal.index('%') :][:20]!r}: a macro is written %x[row,column]")
+            raise ValueError(
+                f"near {literal[literal.index('%') :][:20]!r}: a macro is written %x[row,column]"
+            )
         if "\x00" in literal:
             raise ValueError("a template holds no NUL characters")
     return Template("U" if kind == "U" else "B", tuple(literals), tuple(slots))

@@ -9,8 +9,8 @@ so that the division by a sum is off the critical path: it is known one step bef
     V_{t+1} = psi_{t+1} * b_{t+1} / s_t,   b_t = M V_{t+1},   b_{n-1} = 1 / s_{n-1}
 gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
 
-Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain is
-done again in log space (`log_forward`, `log_backward`): slow, and never wrong.
+Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain
+is done again in log space (`log_forward`, `log_backward`): slow, and never wrong.
 """
 
 from math import exp, inf, log, nan
@@ -57,9 +57,8 @@ def edges(labels: int, dtype: Any) -> Edges:
 def chain(rows: int, labels: int, dtype: Any) -> Chain:
     """Scratch for chains of `rows` tokens in all."""
     width = v.padded(labels)
-    return Chain(
-        *(v.zeros(rows * width, dtype) for _ in range(3)), v.zeros(rows, dtype), v.zeros(labels * width, dtype)
-    )
+    psi, alpha, beta = (v.zeros(rows * width, dtype) for _ in range(3))
+    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype))
 
 
 @kernel
@@ -160,7 +159,7 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bo
     mass = v.zero(c.beta)
     for j in range(0, width, v.LANES):
         mass = v.add(mass, v.load(c.beta, at * width + j))
-    return abs(v.total(mass) - one) < _SLACK
+    return bool(abs(v.total(mass) - one) < _SLACK)
 
 
 @kernel
@@ -202,7 +201,9 @@ def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) ->
 
 
 @kernel
-def log_backward(c: Chain, at: int, n: int, e: Edges, log_z: float, pairs: bool, labels: int, width: int) -> None:
+def log_backward(
+    c: Chain, at: int, n: int, e: Edges, log_z: float, pairs: bool, labels: int, width: int
+) -> None:
     """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`."""
     for t in range(at + n - 1, at - 1, -1):
         row = t * width
@@ -231,7 +232,9 @@ def log_backward(c: Chain, at: int, n: int, e: Edges, log_z: float, pairs: bool,
 
 
 @kernel
-def gold_score(psi: Floats, at: int, gold: NDArray[np.int32], begin: int, n: int, e: Edges, width: int) -> float:
+def gold_score(
+    psi: Floats, at: int, gold: NDArray[np.int32], begin: int, n: int, e: Edges, width: int
+) -> float:
     """Score the gold labels from the scores in `psi`, before they are exponentiated."""
     score = 0.0
     for t in range(n):

@@ -13,10 +13,10 @@ index and check no bounds. All operations are deterministic: the order of a hori
 
 import mmap
 import platform
-from typing import Any
+from typing import Any, NamedTuple
 
-import llvmlite.ir as ir
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
@@ -256,13 +256,26 @@ def restore_denormals(typingctx, before):
     return types.void(types.uint32), codegen
 
 
-#: exp(x) = 2^n exp(r) with n = rint(x / ln 2). |r| <= 0.347, where the series to r^6 errs by 1.2e-7 and to r^13 by 4e-18.
+#: exp(x) = 2^n exp(r), n = rint(x / ln 2). |r| <= 0.347, where the series to r^6 errs by 1.2e-7, to r^13 by 4e-18.
 _LOG2E = 1.4426950408889634
-_SINGLE = {"degree": 6, "ln2": (0.693359375, -2.12194440e-4), "low": -87.0, "high": 88.0, "bits": 32, "bias": 127, "shift": 23}
-_DOUBLE = {
-    "degree": 13, "ln2": (6.93147180369123816490e-01, 1.90821492927058770002e-10), "low": -708.0, "high": 709.0,
-    "bits": 64, "bias": 1023, "shift": 52,
-}  # fmt: skip
+
+
+class _Exponential(NamedTuple):
+    """How exp is computed in one type: degree of the series, ln 2 in two parts, range, layout of the bits."""
+
+    degree: int
+    ln2: tuple[float, float]
+    low: float
+    high: float
+    bits: int
+    bias: int
+    shift: int
+
+
+_SINGLE = _Exponential(6, (0.693359375, -2.12194440e-4), -87.0, 88.0, 32, 127, 23)
+_DOUBLE = _Exponential(
+    13, (6.93147180369123816490e-01, 1.90821492927058770002e-10), -708.0, 709.0, 64, 1023, 52
+)
 
 
 @intrinsic
@@ -280,31 +293,35 @@ def exp(typingctx, value):
             return _constant(builder, vector_type, number)
 
         x = args[0]
-        x = builder.select(builder.fcmp_ordered(">", x, constant(plan["low"])), x, constant(plan["low"]))
-        x = builder.select(builder.fcmp_ordered("<", x, constant(plan["high"])), x, constant(plan["high"]))
+        x = builder.select(builder.fcmp_ordered(">", x, constant(plan.low)), x, constant(plan.low))
+        x = builder.select(builder.fcmp_ordered("<", x, constant(plan.high)), x, constant(plan.high))
         n = _call(builder, f"llvm.rint.{suffix}", vector_type, [builder.fmul(x, constant(_LOG2E))])
-        high, low = plan["ln2"]
+        high, low = plan.ln2
         r = _call(builder, f"llvm.fma.{suffix}", vector_type, [n, constant(-high), x])
         r = _call(builder, f"llvm.fma.{suffix}", vector_type, [n, constant(-low), r])
         factorial, coefficients = 1.0, [1.0]
-        for i in range(1, plan["degree"] + 1):
+        for i in range(1, plan.degree + 1):
             factorial *= i
             coefficients.append(1.0 / factorial)
         series = constant(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             series = _call(builder, f"llvm.fma.{suffix}", vector_type, [series, r, constant(coefficient)])
-        integer = ir.VectorType(ir.IntType(plan["bits"]), LANES)
-        exponent = builder.add(builder.fptosi(n, integer), ir.Constant(integer, [plan["bias"]] * LANES))
-        power = builder.bitcast(builder.shl(exponent, ir.Constant(integer, [plan["shift"]] * LANES)), vector_type)
+        integer = ir.VectorType(ir.IntType(plan.bits), LANES)
+        exponent = builder.add(builder.fptosi(n, integer), ir.Constant(integer, [plan.bias] * LANES))
+        power = builder.bitcast(
+            builder.shl(exponent, ir.Constant(integer, [plan.shift] * LANES)), vector_type
+        )
         return builder.fmul(series, power)
 
     return value(value), codegen
 
 
 @inlined
-def soft(value, threshold):
+def soft(value: Any, threshold: Any) -> Any:
     """Soft threshold: what is left of `value` when its magnitude loses `threshold` (a vector, not negative)."""
-    return subtract(value, maximum(minimum(value, threshold), subtract(subtract(threshold, threshold), threshold)))
+    return subtract(
+        value, maximum(minimum(value, threshold), subtract(subtract(threshold, threshold), threshold))
+    )
 
 
 def padded(labels: int) -> int:

@@ -49,7 +49,7 @@ def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, 
     if isnan(log_z):
         score_tokens(data, sentence, m, c.psi, at)
         log_z = ch.log_forward(c, at, n, e, m.labels, m.width)
-    return log_z - gold
+    return float(log_z - gold)
 
 
 @kernel
@@ -68,7 +68,7 @@ def sequence_posterior(
         ch.log_backward(c, at, n, e, log_z, edges, m.labels, m.width)
     elif edges:
         ch.add_pairs(c, at, n, e, m.labels, m.width)
-    return log_z - gold
+    return float(log_z - gold)
 
 
 @kernel
@@ -140,7 +140,9 @@ class Weights:
         scores = np.zeros(max(problem.longest, 1) * width, self.values.dtype)
         out = np.zeros(problem.tokens, np.int32)
         for first, last in slices(problem):
-            _decode(problem.data, first, last, Model(self._rows, 0.0, 0.0, 0.0, labels, width), e, scores, out)
+            _decode(
+                problem.data, first, last, Model(self._rows, 0.0, 0.0, 0.0, labels, width), e, scores, out
+            )
         return out
 
 

@@ -96,7 +96,12 @@ class _Run:
         objective = (report.loss or 0.0) + self.trainer.l1 * norm1 + 0.5 * self.trainer.l2 * norm2
         if self.objective is not None and self.objective != 0.0:
             self.change = abs(objective - self.objective) / abs(self.objective)
-        self.passes, self.objective, self.active, self.weights = report.pass_number, objective, active, weights
+        self.passes, self.objective, self.active, self.weights = (
+            report.pass_number,
+            objective,
+            active,
+            weights,
+        )
         if self.dev is None:
             return
         self.metrics = _evaluate(weights, self.dev)
@@ -181,7 +186,9 @@ def _finished(run: _Run, compiled: Compiled, reason: StopReason) -> Generator[Pr
     objective = run.trainer.l1 * norm1 + 0.5 * run.trainer.l2 * norm2
     for part in weights.loss(run.problem):
         objective += part
-        yield Progress("finish", run.passes, run.spec.trainer.passes, 1.0, run.objective, active_features=active)
+        yield Progress(
+            "finish", run.passes, run.spec.trainer.passes, 1.0, run.objective, active_features=active
+        )
     metrics = {} if run.dev is None else {"dev": _evaluate(weights, run.dev).as_dict()}
     yield Progress("finish", run.passes, run.spec.trainer.passes, 1.0, objective, "exact", active)
     return TrainResult(

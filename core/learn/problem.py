@@ -66,7 +66,9 @@ class Problem:
             offsets=_offsets(offsets[chosen + 1] - offsets[chosen]),
             starts=_offsets(starts[tokens + 1] - starts[tokens]),
             rows=readonly(self.data.rows[cells], np.int32),
-            values=readonly(self.data.values[cells] if len(self.data.values) else self.data.values, np.float32),
+            values=readonly(
+                self.data.values[cells] if len(self.data.values) else self.data.values, np.float32
+            ),
             gold=readonly(self.data.gold[tokens], np.int32),
         )
         return Problem(data, self.attributes, self.labels, self.edges)
@@ -111,7 +113,9 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
     index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
     labels, gold = _gold(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
-        raise Invalid(f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels")
+        raise Invalid(
+            f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
+        )
     problem = Problem(_sequences(corpus, attributes, gold), index.size, labels, features.edges)
     return Compiled(problem, features, coder, index, codes)
 

@@ -30,7 +30,9 @@ def rows(attributes: int, labels: int, dtype: Any) -> Rows:
 
 
 @inlined
-def gather(data: Sequences, token: int, r: Rows, base: float, sign: float, width: int, out: Floats, at: int) -> None:
+def gather(
+    data: Sequences, token: int, r: Rows, base: float, sign: float, width: int, out: Floats, at: int
+) -> None:
     """out[at:at+width] = sum of the token's rows, each times its value, less what it owes."""
     first, last = data.starts[token], data.starts[token + 1]
     valued = data.values.shape[0] > 0
@@ -62,7 +64,9 @@ def prefetch(data: Sequences, token: int, r: Rows, width: int) -> None:
 
 
 @kernel
-def load_edges(r: Rows, attributes: int, labels: int, base: float, sign: float, width: int, e: Edges) -> float:
+def load_edges(
+    r: Rows, attributes: int, labels: int, base: float, sign: float, width: int, e: Edges
+) -> float:
     """Read the transitions and exponentiate them; returns the shift of `set_edges`."""
     kind = r.weights.dtype.type
     for i in range(labels):
@@ -73,7 +77,7 @@ def load_edges(r: Rows, attributes: int, labels: int, base: float, sign: float, 
 
 
 @inlined
-def settle_row(r: Rows, row: int, owed: float, width: int) -> None:
+def settle_row(r: Rows, row: Any, owed: Any, width: int) -> None:
     """Pay what the row owes."""
     owed_v = v.splat(r.weights.dtype.type(owed))
     for j in range(0, width, v.LANES):
@@ -81,7 +85,7 @@ def settle_row(r: Rows, row: int, owed: float, width: int) -> None:
 
 
 @inlined
-def add_to_row(r: Rows, row: int, value: float, step: Floats, at: int, width: int) -> None:
+def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: int, width: int) -> None:
     """row += value * step."""
     value_v = v.splat(r.weights.dtype.type(value))
     for j in range(0, width, v.LANES):
@@ -115,7 +119,9 @@ def census(weights: Floats) -> tuple[int, float, float]:
 
 
 @kernel
-def subtract_gold(c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, rate: float, width: int) -> None:
+def subtract_gold(
+    c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, rate: float, width: int
+) -> None:
     """Turn the marginals in `beta` into ascent steps: rate * (gold - marginal)."""
     kind = c.beta.dtype.type
     minus = v.splat(kind(-rate))

@@ -24,7 +24,9 @@ class Schedule(Spec):
     eta0: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] = "auto"
     alpha: Annotated[float, Field(gt=0, le=1)] = 0.85
 
-    def rates(self, eta0: float, k: NDArray[np.float64], sequences: int, l2: float = 0.0) -> NDArray[np.float64]:
+    def rates(
+        self, eta0: float, k: NDArray[np.float64], sequences: int, l2: float = 0.0
+    ) -> NDArray[np.float64]:
         """The rates of the updates numbered `k`, from 0, with `sequences` updates a pass."""
         if self.kind == "exponential":
             return np.asarray(eta0 * self.alpha ** (k / sequences))

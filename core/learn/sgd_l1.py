@@ -2,9 +2,10 @@
 
     w <- w + eta_k (d/dw) log p(y_j | x_j; w),   then the penalty, u_k = (l1 / N) sum of eta up to k
 
-- `cumulative` (the default): a weight receives the difference between u_k and the penalty it has had so far. Section 3.2's
-  update is exactly `w = soft(g, u at the weight's last touch)` with g the plain sum of its gradient steps, so g and one
-  number a row are all there is to store: a row is read as `soft(g, touched)` and `touched` is set to u_k when it is used.
+- `cumulative` (the default): a weight receives the difference between u_k and the penalty it has had so far. Section
+  3.2's update is exactly `w = soft(g, u at the weight's last touch)` with g the plain sum of its gradient steps, so g
+  and one number a row are all there is to store: a row is read as `soft(g, touched)`, and using it sets `touched` to
+  u_k.
 - `clipping`: each update shrinks every weight by eta_k l1 / N without crossing zero. Lazily: a row that was settled at
   u' owes u - u' when it is read next, so `touched` holds the u it was settled at.
 - `naive`: subtract eta_k l1 / N sign(w) from all weights at each update. A dense sweep; kept for comparison.
@@ -192,7 +193,9 @@ class SgdL1(Trainer):
         while True:
             loss = 0.0
             number = int(state["passes"][0]) + 1
-            updates = np.arange((number - 1) * problem.sentences, number * problem.sentences, dtype=np.float64)
+            updates = np.arange(
+                (number - 1) * problem.sentences, number * problem.sentences, dtype=np.float64
+            )
             for fraction, part in self._one_pass(problem, state, seed, updates, problem.sentences):
                 loss += part
                 if not isfinite(loss):

@@ -96,7 +96,10 @@ def _pruned(
     base = tuple(_restricted(v, kept[i]) for i, v in enumerate(coder.base))
     derived = tuple(
         DerivedColumn(
-            d.name, d.spec, _restricted(d.vocabulary, kept[base_count + i]), _remapped(d.of_base, kept[base_count + i])
+            d.name,
+            d.spec,
+            _restricted(d.vocabulary, kept[base_count + i]),
+            _remapped(d.of_base, kept[base_count + i]),
         )
         for i, d in enumerate(coder.derived)
     )

@@ -5,8 +5,8 @@
     header   JSON: labels, features, and of each array its type, shape and place; sha256 of all that follows
     arrays   each at a multiple of 64 bytes, little-endian
 
-The same model gives the same bytes. A file is trusted for nothing: the checksum, every size and every index that a kernel
-would follow are checked when it is opened.
+The same model gives the same bytes. A file is trusted for nothing: the checksum, every size and every index that a
+kernel would follow are checked when it is opened.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
 from core.features.derived import Derived
 from core.features.index import Table
-from core.features.spec import Features, FeatureSpec
+from core.features.spec import FeatureSpec
 from core.jit import readonly
 from core.model.model import Attributes, Model
 
@@ -61,7 +61,9 @@ def save(model: Model, path: Path) -> str:
     for piece in _pieces(arrays):
         payload.update(piece)
     header = json.dumps(
-        {**_description(model), "arrays": places, "sha256": payload.hexdigest()}, sort_keys=True, ensure_ascii=False
+        {**_description(model), "arrays": places, "sha256": payload.hexdigest()},
+        sort_keys=True,
+        ensure_ascii=False,
     ).encode("utf-8", "surrogatepass")
     header += b" " * (-(16 + len(header)) % _ALIGNMENT)
     whole = hashlib.sha256()
@@ -109,7 +111,9 @@ def _description(model: Model) -> dict[str, Any]:
         "labels": list(model.labels),
         "columns": features.columns,
         "templates": "\n".join(str(template) for template in features.templates),
-        "derived": [[name, spec.model_dump(mode="json", exclude_none=True)] for name, spec in features.derived],
+        "derived": [
+            [name, spec.model_dump(mode="json", exclude_none=True)] for name, spec in features.derived
+        ],
         "cutoff": features.cutoff,
     }
 
@@ -166,7 +170,9 @@ def _model(header: dict[str, Any], payload: NDArray[np.uint8]) -> Model:
             ),
         ),
         table=Table(array("table.keys", np.uint64), array("table.rows", np.int32)),
-        attributes=Attributes(**{name: array(f"attributes.{name}", dtype) for name, dtype in _ATTRIBUTES.items()}),
+        attributes=Attributes(
+            **{name: array(f"attributes.{name}", dtype) for name, dtype in _ATTRIBUTES.items()}
+        ),
         transitions=array("transitions", np.float32, dimensions=2),
     )
 
@@ -191,7 +197,9 @@ def _check(model: Model) -> None:
         and _table_is_sound(model.table, a.size)
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
-            and (len(d.of_base) == 0 or -1 <= int(d.of_base.min()) <= int(d.of_base.max()) < len(d.vocabulary))
+            and (
+                len(d.of_base) == 0 or -1 <= int(d.of_base.min()) <= int(d.of_base.max()) < len(d.vocabulary)
+            )
             for d in model.coder.derived
         )
     )
@@ -200,7 +208,12 @@ def _check(model: Model) -> None:
 
 
 def _rises(starts: NDArray[np.int64], count: int, end: int) -> bool:
-    return len(starts) == count + 1 and starts[0] == 0 and starts[-1] == end and bool((np.diff(starts) >= 0).all())
+    return (
+        len(starts) == count + 1
+        and starts[0] == 0
+        and starts[-1] == end
+        and bool((np.diff(starts) >= 0).all())
+    )
 
 
 def _within(ids: NDArray[Any], count: int) -> bool:

@@ -52,7 +52,11 @@ class Model:
         columns = [column for _, column in self.features.slots[template]]
         vocabularies = self.coder.vocabularies
         values = [
-            vocabularies[column][code] if code >= 0 else f"_B{boundary_row(code):+d}" if code != UNKNOWN else "?"
+            vocabularies[column][code]
+            if code >= 0
+            else f"_B{boundary_row(code):+d}"
+            if code != UNKNOWN
+            else "?"
             for column, code in zip(columns, self.attributes.values[first:last].tolist(), strict=True)
         ]
         return self.features.unigrams[template].expand(values)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ class Tagger:
         coded = self.code(sentences)
         names = self._names[self.decode(coded)].tolist()
         bounds = coded.offsets.tolist()
-        return [names[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+        return [names[begin:end] for begin, end in pairwise(bounds)]
 
     def decode(self, coded: Coded) -> NDArray[np.int32]:
         """Best label of every token, as ids."""
@@ -161,8 +161,12 @@ class Tagger:
             for j, token in enumerate(sentence):
                 have = 1 if isinstance(token, str) else len(token)
                 if have < self.columns or (isinstance(token, str) and self.columns > 1):
-                    reason = f"this token has {have} column{'s' * (have != 1)}; the model needs {self.columns}"
+                    reason = (
+                        f"this token has {have} column{'s' * (have != 1)}; the model needs {self.columns}"
+                    )
                     faults.append(Fault(reason, pointer=f"/sentences/{i}/{j}"))
                     if len(faults) == 100:
                         return Invalid("The tokens do not fit the model", faults, code="missing_column")
-        return Invalid("Every token must be a string, or every token a row of columns", faults, code="mixed_tokens")
+        return Invalid(
+            "Every token must be a string, or every token a row of columns", faults, code="mixed_tokens"
+        )

@@ -88,7 +88,7 @@ def slow_warm(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         done.wait(20)
         return 0.0
 
-    monkeypatch.setattr(main.warm, "warm", warm)
+    monkeypatch.setattr(main.warm, "serving", warm)
     yield done
     done.set()
 
@@ -110,7 +110,7 @@ def test_kernels_that_fail_to_compile_are_said_to_have_failed(
     def warm() -> float:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(main.warm, "warm", warm)
+    monkeypatch.setattr(main.warm, "serving", warm)
     with ThreadServer(Settings(data_dir=tmp_path, database_url=sqlite_url)) as server:
         wait_until(lambda: "failed" in httpx.get(f"{server.url}/readyz").text, "the failure to be said")
         assert httpx.get(f"{server.url}/readyz").status_code == 503

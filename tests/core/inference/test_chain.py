@@ -50,7 +50,8 @@ def test_forward_backward_equals_enumeration(n, labels, dtype, tolerance):
         assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=tolerance, abs=tolerance)
         np.testing.assert_allclose(tokens[:, :labels], expected_tokens, atol=tolerance)
         np.testing.assert_allclose(pairs[:, :labels], expected_pairs, atol=tolerance)
-        assert not tokens[:, labels:].any() and not pairs[:, labels:].any()
+        assert not tokens[:, labels:].any()
+        assert not pairs[:, labels:].any()
 
 
 @pytest.mark.parametrize(("n", "labels"), SHAPES)
@@ -71,7 +72,7 @@ def test_scores_beyond_the_range_of_float32_are_noticed():
     transitions = np.array([[-300.0, -200.0, -300.0], [-300.0, -300.0, -200.0], [100.0, -300.0, -300.0]])
     emissions[0, 0] = emissions[1, 1] = emissions[2, 2] = 500.0
     emissions[3, 1] = 900.0
-    e, c, shift, width = _prepared(emissions, transitions, np.float32)
+    e, c, _shift, width = _prepared(emissions, transitions, np.float32)
     ch.exponentiate(c, 0, 4, 3, width)
     log_z = ch.forward(c, 0, 4, e, 3, width)
     assert np.isnan(log_z) or not ch.backward(c, 0, 4, e, 3, width)

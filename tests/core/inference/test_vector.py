@@ -48,7 +48,9 @@ def test_exp_clamps_what_the_type_cannot_hold():
     source = np.array([-1e30, -1000, 1000, 1e30, 0, 0, 0, 0], np.float32)
     out = np.empty_like(source)
     _exponentials(source, out)
-    assert np.all(np.isfinite(out)) and np.all(out[:2] < 2e-38) and np.all(out[2:4] > 1e38)
+    assert np.all(np.isfinite(out))
+    assert np.all(out[:2] < 2e-38)
+    assert np.all(out[2:4] > 1e38)
 
 
 def test_lanes_fold_to_sum_and_maximum():
@@ -74,4 +76,6 @@ def test_denormals_are_flushed_inside_and_kept_outside():
 @pytest.mark.parametrize("size", [8, 1 << 20])
 def test_zeros_are_aligned_to_cache_lines(size):
     array = v.zeros(size, np.float32)
-    assert array.ctypes.data % 64 == 0 and not array.any() and len(array) == size
+    assert array.ctypes.data % 64 == 0
+    assert not array.any()
+    assert len(array) == size

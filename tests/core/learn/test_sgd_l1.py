@@ -1,5 +1,7 @@
 """SGD with an L1 penalty against Tsuruoka's procedures done literally, and against finite differences."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,8 @@ def test_weights_equal_the_literal_procedure(penalty, edges, valued):
     np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
     np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
     if penalty != "naive":
-        assert np.any(expected == 0) and np.any(expected != 0)
+        assert np.any(expected == 0)
+        assert np.any(expected != 0)
 
 
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
@@ -176,5 +179,4 @@ def test_a_rate_that_blows_up_says_so():
     state = trainer.start(problem)
     state["weights"][:] = 3e38
     with pytest.raises(Diverged, match="eta0"):
-        for report in trainer.passes(problem, state, 1):
-            assert report.pass_number < 50
+        list(islice(trainer.passes(problem, state, 1), 1000))

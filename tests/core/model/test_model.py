@@ -62,7 +62,8 @@ def test_vocabularies_keep_only_what_features_use():
     values[row, 1] = 2.5
     model = build_model(compiled, Weights(compiled.problem, values.reshape(-1)))
     assert [vocabulary.strings() for vocabulary in model.coder.base] == [["c"], []]
-    assert model.attribute_name(0) == "U0:c" and model.attributes.weights.tolist() == [2.5]
+    assert model.attribute_name(0) == "U0:c"
+    assert model.attributes.weights.tolist() == [2.5]
 
 
 def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: Model, corpus: Corpus):
@@ -73,10 +74,13 @@ def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: Mode
     assert any(name.startswith("UWW-:_B-1/") for name in names)
 
 
-def test_the_same_model_gives_the_same_bytes(model: Model, compiled: Compiled, weights: Weights, tmp_path: Path):
+def test_the_same_model_gives_the_same_bytes(
+    model: Model, compiled: Compiled, weights: Weights, tmp_path: Path
+):
     first = save(model, tmp_path / "a")
     second = save(build_model(compiled, weights), tmp_path / "b")
-    assert first == second and (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert first == second
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_a_file_saved_again_after_loading_is_the_same(path: Path, tmp_path: Path):
@@ -109,7 +113,9 @@ def test_a_file_cut_short_is_refused(path: Path, size: int):
         Tagger.open(path)
 
 
-@pytest.mark.parametrize("header", [b"null", b"[]", b"{}", b"[" * 100_000, b'{"arrays": {}, "sha256": 3}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "header", [b"null", b"[]", b"{}", b"[" * 100_000, b'{"arrays": {}, "sha256": 3}', b"\xff\xfe"]
+)
 def test_a_header_of_another_shape_is_refused(tmp_path: Path, header: bytes):
     (tmp_path / "m").write_bytes(MAGIC + len(header).to_bytes(8, "little") + header)
     with pytest.raises(Invalid):
@@ -118,7 +124,7 @@ def test_a_header_of_another_shape_is_refused(tmp_path: Path, header: bytes):
 
 def test_a_forged_file_with_a_right_checksum_but_wild_indices_is_refused(model: Model, tmp_path: Path):
     """Whoever makes a file can make its checksum: what kernels follow unchecked must be checked on its own."""
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
     a = model.attributes
     forged = [
@@ -159,4 +165,5 @@ def test_no_sentences_and_empty_sentences_are_tagged(path: Path):
 def test_any_string_is_a_word(path: Path, word: str):
     tagger = Tagger.open(path)
     tags = tagger.tag([[["The", "CAP"], [word, "CAP"], ["end", "LOW"]]])
-    assert len(tags[0]) == 3 and set(tags[0]) <= set(tagger.labels)
+    assert len(tags[0]) == 3
+    assert set(tags[0]) <= set(tagger.labels)
