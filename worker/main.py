@@ -13,7 +13,7 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning
 from celery.platforms import SecurityWarning
 
-from core import wire
+from core import warm, wire
 from core.errors import Unavailable
 from core.settings import Settings
 from core.store import migrate
@@ -46,6 +46,9 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         runners=run.runners() if runners is None else runners,
     )
     _wait_for_schema(context.db)
+    if runners is None:
+        # Compiling inside a job would be counted as its training time, and shown to nobody.
+        _log.info("kernels ready", extra={"seconds": round(warm.training(), 1)})
     tasks.register(app, context)
 
     def stop(**_: object) -> None:
