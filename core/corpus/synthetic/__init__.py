@@ -1,0 +1,1 @@
+"""Labelled text made up from a seed, for demonstrations and tests."""
