@@ -1,107 +1,66 @@
-"""Span scores by the rules of conlleval, over label ids.
-
-A label is a tag and a type: `B-NP` is B of NP; a label without a dash is its own tag and has no type. Where spans start
-and end is a function of two neighbouring labels: tabulated once a label set, looked up for all tokens at once.
-"""
+"""Span precision, recall and F1 as `conlleval` counts them, and token accuracy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_STARTS = {"BB", "IB", "OB", "OI", "EE", "EI", "OE"}
-_ENDS = {"BB", "BO", "IB", "IO", "EE", "EI", "EO"}
-_OUTSIDE = ("O", ".")
+from core.evaluate.chunks import ChunkRules, Flags
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens start:stop of one type."""
+    """Tokens `start` to `stop` - 1 are a chunk of `type`."""
 
     type: str
     start: int
     stop: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class SpanScore:
+    """Percentages and the counts behind them."""
+
+    precision: float
+    recall: float
+    f1: float
+    correct: int
+    gold: int
+    predicted: int
+
+    @classmethod
+    def of(cls, correct: int, gold: int, predicted: int) -> "SpanScore":
+        precision, recall = _percent(correct, predicted), _percent(correct, gold)
+        f1 = 2.0 * precision * recall / (precision + recall) if correct else 0.0
+        return cls(precision, recall, f1, correct, gold, predicted)
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
-    """Scores in percent, and the counts they come from."""
+    """How well predicted labels agree with gold ones; percentages from 0 to 100."""
 
     precision: float
     recall: float
     f1: float
     accuracy: float
-    correct: int
+    correct: int  # spans
     gold: int
     predicted: int
     tokens: int
+    tokens_correct: int
     sentences: int
     sentences_correct: int
-    by_type: dict[str, dict[str, float]]
+    by_type: dict[str, SpanScore]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "f1": self.f1,
-            "precision": self.precision,
-            "recall": self.recall,
-            "accuracy": self.accuracy,
-            "spans": {"correct": self.correct, "gold": self.gold, "predicted": self.predicted},
-            "tokens": self.tokens,
-            "sentences": self.sentences,
-            "sentences_correct": self.sentences_correct,
-            "by_type": self.by_type,
-        }
+        """Plain values, for JSON."""
+        return asdict(self)
 
 
-def _parts(label: str) -> tuple[str, str]:
-    tag, dash, kind = label.partition("-")
-    return (tag, kind) if dash else (label, "")
-
-
-class _Rules:
-    """Where spans start and end, for every pair of neighbouring labels; the last row and column are the outside."""
-
-    def __init__(self, labels: Sequence[str]) -> None:
-        parts = [*map(_parts, labels), ("O", "")]
-        self.types = list(dict.fromkeys(kind for _, kind in parts))
-        numbers = {kind: i for i, kind in enumerate(self.types)}
-        self.type_of = np.array([numbers[kind] for _, kind in parts], np.int64)
-        tags = [tag for tag, _ in parts]
-        self.start = np.array([[self._starts(a, b) for b in tags] for a in tags])
-        self.end = np.array([[self._ends(a, b) for b in tags] for a in tags])
-        other = self.type_of[:, None] != self.type_of[None, :]
-        inside = np.array([tag not in _OUTSIDE for tag in tags])
-        self.start |= other & inside[None, :]
-        self.end |= other & inside[:, None]
-        self.outside = len(labels)
-
-    @staticmethod
-    def _starts(before: str, tag: str) -> bool:
-        return before + tag in _STARTS or tag in "[]"
-
-    @staticmethod
-    def _ends(before: str, tag: str) -> bool:
-        return before + tag in _ENDS or before in "[]"
-
-    def spans(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(spans, 3): start, stop, type. An end closes the latest start that is still open."""
-        edges = np.insert(ids.astype(np.int64), offsets[1:], self.outside)
-        edges = np.concatenate([[self.outside], edges])
-        place = np.insert(np.arange(len(ids), dtype=np.int64), offsets[1:], offsets[1:])
-        before, here = edges[:-1], edges[1:]
-        starts, ends = np.flatnonzero(self.start[before, here]), np.flatnonzero(self.end[before, here])
-        # A start is matched by the first end behind it, unless another start comes before that end.
-        match = np.searchsorted(ends, starts, side="right")
-        closed = match < len(ends)
-        starts, match = starts[closed], match[closed]
-        stops = ends[match]
-        following = np.append(starts[1:], len(here) + 1)
-        kept = following >= stops
-        starts, stops = starts[kept], stops[kept]
-        return np.stack([place[starts], place[stops], self.type_of[here[starts]]], axis=1)
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
 
 
 def evaluate(
@@ -110,49 +69,114 @@ def evaluate(
     predicted: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> Metrics:
-    """Score predicted labels against gold ones, both as ids into `label_names`."""
-    rules = _Rules(label_names)
-    gold_spans, predicted_spans = rules.spans(gold, offsets), rules.spans(predicted, offsets)
-    found = {tuple(span) for span in predicted_spans.tolist()}
-    correct = [span for span in gold_spans.tolist() if tuple(span) in found]
-    right = gold == predicted
-    wrong_before = np.concatenate([[0], np.cumsum(~right)])
-    sentences_correct = int(np.count_nonzero(wrong_before[offsets[1:]] == wrong_before[offsets[:-1]]))
-    counts = [np.bincount([s[2] for s in part], minlength=len(rules.types)) for part in
-              (correct, gold_spans.tolist(), predicted_spans.tolist())]  # fmt: skip
-    by_type = {
-        name: _scores(int(c), int(g), int(p))
-        for name, c, g, p in sorted(zip(rules.types, *counts, strict=True))
-        if g or p
-    }
-    overall = _scores(len(correct), len(gold_spans), len(predicted_spans))
+    """Score `predicted` against `gold`, both ids in `label_names`; sentence i is tokens offsets[i]:offsets[i+1]."""
+    _check(len(label_names), gold, predicted, offsets)
+    rules = ChunkRules.of(label_names)
+    pauses = offsets[1:] + np.arange(
+        offsets.size - 1
+    )  # Each sentence is followed by a break, which is outside.
+    pause = len(label_names)
+    g, p = _with_pauses(gold, pauses, pause), _with_pauses(predicted, pauses, pause)
+    gold_starts, gold_ends, gold_types = _boundaries(rules, g, pause)
+    predicted_starts, predicted_ends, predicted_types = _boundaries(rules, p, pause)
+    both_start = gold_starts & predicted_starts & (gold_types == predicted_types)
+    apart = (gold_ends != predicted_ends) | (gold_types != predicted_types)
+    correct = _correct_types(both_start, gold_ends & predicted_ends, apart, gold_types)
+
+    kinds = len(rules.type_names)
+    correct_by = np.bincount(correct, minlength=kinds)
+    gold_by = np.bincount(gold_types[gold_starts], minlength=kinds)
+    predicted_by = np.bincount(predicted_types[predicted_starts], minlength=kinds)
+    counts = zip(rules.type_names, correct_by.tolist(), gold_by.tolist(), predicted_by.tolist(), strict=True)
+    by_type = {name: SpanScore.of(c, g, p) for name, c, g, p in sorted(counts) if g or p}
+    total = SpanScore.of(int(correct_by.sum()), int(gold_by.sum()), int(predicted_by.sum()))
+
+    right = np.concatenate([np.zeros(1, np.int64), np.cumsum(gold == predicted)])
+    lengths = np.diff(offsets)
     return Metrics(
-        precision=overall["precision"],
-        recall=overall["recall"],
-        f1=overall["f1"],
-        accuracy=100.0 * float(right.mean()) if len(gold) else 0.0,
-        correct=len(correct),
-        gold=len(gold_spans),
-        predicted=len(predicted_spans),
-        tokens=len(gold),
-        sentences=len(offsets) - 1,
-        sentences_correct=sentences_correct,
-        by_type=by_type,
+        total.precision,
+        total.recall,
+        total.f1,
+        _percent(int(right[-1]), gold.size),
+        total.correct,
+        total.gold,
+        total.predicted,
+        gold.size,
+        int(right[-1]),
+        lengths.size,
+        int((np.diff(right[offsets]) == lengths).sum()),
+        by_type,
     )
 
 
-def _scores(correct: int, gold: int, predicted: int) -> dict[str, float]:
-    precision = 100.0 * correct / predicted if predicted else 0.0
-    recall = 100.0 * correct / gold if gold else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return {"precision": precision, "recall": recall, "f1": f1, "gold": gold, "predicted": predicted}
+def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) -> list[Span]:
+    """The chunks of one sentence.
+
+    `label_names` are all labels the sentence could have had. They tell plain classes, BIOES and the rest apart where
+    one sentence might not; without them the sentence's own labels are asked.
+    """
+    names = list(dict.fromkeys([*(label_names or ()), *labels]))
+    place = {name: number for number, name in enumerate(names)}
+    rules = ChunkRules.of(names)
+    pause = len(names)
+    ids = np.array([*(place[label] for label in labels), pause], np.int64)
+    starts, ends, types = _boundaries(rules, ids, pause)
+    ends[-1] = True
+    spans: list[Span] = []
+    first = -1
+    for token in range(ids.size):
+        if first >= 0 and (ends[token] or starts[token]):
+            spans.append(Span(rules.type_names[types[first]], first, token))
+            first = -1
+        if starts[token]:
+            first = token
+    return spans
 
 
-def spans_of(labels: Sequence[str]) -> list[Span]:
-    """The spans of one sentence."""
-    names = list(dict.fromkeys(labels))
-    numbers = {name: i for i, name in enumerate(names)}
-    rules = _Rules(names)
-    ids = np.array([numbers[label] for label in labels], np.int32)
-    found = rules.spans(ids, np.array([0, len(labels)], np.int64)).tolist()
-    return [Span(rules.types[kind], start, stop) for start, stop, kind in found]
+def _with_pauses(ids: NDArray[np.int32], pauses: NDArray[np.int64], pause: int) -> NDArray[np.int64]:
+    """The labels of all sentences in one row, a break after each sentence."""
+    row = np.full(ids.size + pauses.size, pause, np.int64)
+    inside = np.ones(row.size, np.bool_)
+    inside[pauses] = False
+    row[inside] = ids
+    return row
+
+
+def _boundaries(
+    rules: ChunkRules, row: NDArray[np.int64], pause: int
+) -> tuple[Flags, Flags, NDArray[np.int64]]:
+    """(a chunk starts here, one ends before here, type here) for each place of the row."""
+    previous = np.concatenate([np.array([pause], np.int64), row[:-1]])
+    return rules.starts(previous, row), rules.ends(previous, row), rules.types[row]
+
+
+def _correct_types(
+    both_start: Flags, both_end: Flags, apart: Flags, types: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Types of the chunks found correctly.
+
+    The scorer walks along the row. A chunk both sides start together is correct if both end it together before
+    they part, that is before only one of them ends or their types differ. So what counts of the row is where both
+    end or they part, and whether a common start lies between one such place and the next.
+    """
+    places = np.flatnonzero(both_end | apart)
+    begun = np.concatenate([np.zeros(1, np.int64), np.cumsum(both_start)])  # begun[t]: common starts before t
+    since = np.concatenate([np.zeros(1, np.int64), places])
+    open_at = begun[np.append(places, both_start.size)] > begun[since]
+    # Whatever is open at the end of all was never contradicted.
+    closed_well = np.append(both_end[places], True)
+    ends = np.append(places, both_start.size)[open_at & closed_well]
+    correct: NDArray[np.int64] = types[ends - 1]
+    return correct
+
+
+def _check(
+    labels: int, gold: NDArray[np.int32], predicted: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> None:
+    if gold.ndim != 1 or gold.shape != predicted.shape:
+        raise ValueError("gold and predicted must be arrays of the same length")
+    if offsets.size < 1 or offsets[0] != 0 or offsets[-1] != gold.size or (np.diff(offsets) < 0).any():
+        raise ValueError("offsets must rise from 0 to the number of tokens")
+    for ids in (gold, predicted):
+        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < labels:
+            raise ValueError("an id is not one of the labels")
