@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, TypeAdapter
+from pydantic import Discriminator, Field, StringConstraints, Tag, TypeAdapter
 
 from core.features.spec import FeatureSpec
 from core.learn.registry import AnyTrainerSpec
@@ -28,6 +28,22 @@ class DevFraction(Spec):
     fraction: Annotated[float, Field(gt=0, lt=1)]
 
 
+def _dev_kind(dev: Any) -> str | None:
+    """Tell which of the two a dev is, so that faults are said of that one only."""
+    given = dev if isinstance(dev, dict) else type(dev).model_fields if isinstance(dev, Spec) else ()
+    return "by corpus" if "corpus" in given else "by fraction" if "fraction" in given else None
+
+
+Dev = Annotated[
+    Annotated[DevCorpus, Tag("by corpus")] | Annotated[DevFraction, Tag("by fraction")],
+    Discriminator(
+        _dev_kind,
+        custom_error_type="dev",
+        custom_error_message="Give a corpus or a fraction",
+    ),
+]
+
+
 class Stop(Spec):
     """When to stop before all passes are done.
 
@@ -45,7 +61,7 @@ class TrainSpec(Spec):
     kind: Literal["train"]
     model: Name
     corpus: CorpusId
-    dev: DevCorpus | DevFraction | None = None
+    dev: Dev | None = None
     features: FeatureSpec = FeatureSpec()
     trainer: AnyTrainerSpec = SgdL1Spec()
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

@@ -20,12 +20,29 @@ def pointer(location: tuple[int | str, ...]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
-def faults_of(error: ValidationError, prefix: str = "") -> list[Fault]:
-    """List what is wrong, with JSON pointers and without echoing the input."""
+def faults_of(error: ValidationError, value: Any) -> list[Fault]:
+    """List what is wrong with `value`, with JSON pointers and without echoing the input."""
     return [
-        Fault(reason=item["msg"], pointer=prefix + pointer(item["loc"]))
+        Fault(
+            reason=item["msg"], pointer=pointer(_path(item["loc"], value, missing=item["type"] == "missing"))
+        )
         for item in error.errors(include_url=False, include_context=False, include_input=False)
     ]
+
+
+def _path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> tuple[int | str, ...]:
+    """Take out of a location what is not in the input: pydantic names the chosen member of a union there too."""
+    path: list[int | str] = []
+    for place, part in enumerate(location):
+        inside = (
+            part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int)
+        )
+        if inside:
+            value = value[part]
+        elif not (missing and place == len(location) - 1):
+            continue
+        path.append(part)
+    return tuple(path)
 
 
 def validated(adapter: TypeAdapter[T], value: Any, what: str) -> T:
@@ -33,4 +50,4 @@ def validated(adapter: TypeAdapter[T], value: Any, what: str) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        raise Invalid(f"{what} is not valid", faults_of(error), code="invalid_spec") from None
+        raise Invalid(f"{what} is not valid", faults_of(error, value), code="invalid_spec") from None

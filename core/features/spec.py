@@ -1,6 +1,6 @@
 """What a user says about features: templates or a preset, derived columns, cutoff."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -28,7 +28,12 @@ class FeatureSpec(Spec):
     @classmethod
     def _templates_parse(cls, text: str | None) -> str | None:
         if text is not None:
-            parse_crfpp(text)
+            try:
+                parse_crfpp(text)
+            except Invalid as error:
+                # A line of the templates is no line of the body: say in which string it stands.
+                faults = [replace(fault, pointer="/features/templates") for fault in error.faults]
+                raise Invalid(error.message, faults, code=error.code) from None
         return text
 
     @model_validator(mode="after")

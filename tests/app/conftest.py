@@ -31,13 +31,13 @@ def server(settings: Settings) -> Iterator[ThreadServer]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def http(server: ThreadServer) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=30) as client:
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(server: ThreadServer) -> Iterator[Client]:
     with Client(server.url) as made:
         yield made

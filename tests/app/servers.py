@@ -47,7 +47,9 @@ class ThreadServer:
         wait_until(
             lambda: self.server.started or not self._thread.is_alive(), "the server to start", DEADLINE_S
         )
-        assert self.server.started, "the server did not start"
+        if not self.server.started:
+            self._socket.close()
+            raise AssertionError("the server did not start")
         return self
 
     def __exit__(

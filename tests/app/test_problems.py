@@ -30,7 +30,7 @@ def broken(sqlite_settings: Settings):  # type: ignore[no-untyped-def]
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def http(broken: ThreadServer):  # type: ignore[no-untyped-def]
     with httpx.Client(base_url=broken.url) as client:
         yield client

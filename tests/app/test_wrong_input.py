@@ -148,6 +148,12 @@ class TestJobs:
              "/trainer/schedule/alpha"),
             ({"dev": {"fraction": 1.5}}, "/dev/fraction"),
             ({"dev": {"fraction": -0.1}}, "/dev/fraction"),
+            ({"dev": {"fraction": 0.1, "corpus": "crp_1"}}, "/dev/fraction"),
+            ({"dev": {}}, "/dev"),
+            ({"dev": 0.1}, "/dev"),
+            ({"corpus": "news"}, "/corpus"),
+            ({"trainer": "sgd-l1"}, "/trainer"),
+            ({"features": {"derived": {"bad name": {"kind": "lower", "of": 0}}}}, "/features/derived/bad name"),
             ({"seed": -1}, "/seed"),
             ({"threads": 0}, "/threads"),
             ({"colour": "blue"}, "/colour"),
@@ -185,27 +191,31 @@ class TestJobs:
         assert_problem(response, 422, "invalid_spec", pointer="/trainer/l1")
 
     @pytest.mark.parametrize(
-        ("templates", "reason"),
+        ("templates", "line", "reason"),
         [
-            ("U00:%x[0,0", "line 1"),
-            ("U00:%x[0,0]\nU01:%x[zero,0]", "line 2"),
-            ("X00:%x[0,0]", "line 1"),
-            ("", ""),
+            ("U00:%x[0,0", 1, "a macro is written %x[row,column]"),
+            ("U00:%x[0,0]\nU01:%x[zero 0]", 2, "a macro is written %x[row,column]"),
+            ("# words\nX00:%x[0,0]", 2, "a template starts with U or B"),
+            ("U00:%x[99,0]", 1, "row 99 is out of range"),
         ],
     )
     def test_a_template_that_does_not_parse_is_named(
-        self, http: httpx.Client, corpus_id: str, templates: str, reason: str
+        self, http: httpx.Client, corpus_id: str, templates: str, line: int, reason: str
     ) -> None:
         response = http.post("/jobs", json=spec(corpus_id, features={"templates": templates}))
-        problem = assert_problem(response, 422, response.json()["code"])
-        assert problem["errors"][0]["pointer"].startswith("/features")
+        where = {"pointer": "/features/templates", "line": line}
+        assert_problem(response, 422, "invalid_template", reason=reason, **where)
+
+    def test_templates_without_any_are_refused(self, http: httpx.Client, corpus_id: str) -> None:
+        response = http.post("/jobs", json=spec(corpus_id, features={"templates": "# nothing"}))
+        assert_problem(response, 422, "invalid_template", pointer="/features/templates", reason="no template")
 
     def test_a_template_that_names_a_missing_column_is_named(
         self, http: httpx.Client, corpus_id: str
     ) -> None:
         response = http.post("/jobs", json=spec(corpus_id, features={"templates": "U00:%x[0,2]\nB"}))
-        problem = assert_problem(response, 422, response.json()["code"], reason="column")
-        assert problem["errors"][0]["pointer"].startswith("/features")
+        where = {"pointer": "/features/templates"}
+        assert_problem(response, 422, "missing_column", reason="no column 2; the corpus has 2", **where)
 
     def test_an_unknown_corpus_is_pointed_at(self, http: httpx.Client, corpus_id: str) -> None:
         unknown = "crp_" + "0" * 26
