@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.spec import Features
+from core.inference import vector as v
 from core.jit import inlined, kernel, readonly
 
 UNKNOWN = -1
@@ -161,11 +162,13 @@ def _collect(
     counts: NDArray[np.int64],
     seen_at: NDArray[np.int64],
     size: int,
+    sentence_keys: NDArray[np.uint64],
     attributes: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Number the features of the sentences from `first_sentence` on, until the table is half full.
 
-    Returns the next sentence and the number of features so far; the caller grows the table and goes on.
+    Returns the next sentence and the number of features so far; the caller grows the table and goes on. The keys of a
+    sentence are all mixed, and their cells asked for, before the first is looked up.
     """
     mask = np.uint64(keys.shape[0] - 1)
     templates = slots.seeds.shape[0]
@@ -176,6 +179,11 @@ def _collect(
         for token in range(begin, end):
             for template in range(templates):
                 key = feature_key(slots, template, codes, begin, end, token)
+                sentence_keys[(token - begin) * templates + template] = key
+                v.prefetch(keys, np.int64(key & mask))
+        for token in range(begin, end):
+            for template in range(templates):
+                key = sentence_keys[(token - begin) * templates + template]
                 if key == np.uint64(0):
                     attributes[token, template] = -1
                     continue
@@ -324,10 +332,11 @@ def build(
     attributes = np.empty((tokens, templates), np.int32)
     cells, rows = _cells(_capacity(max(tokens, longest * templates)))
     counts, seen_at = np.zeros(len(cells) // 2, np.int64), np.zeros(len(cells) // 2, np.int64)
+    sentence_keys = np.empty(longest * templates, np.uint64)
     sentence, size = 0, 0
     while True:
         sentence, size = _collect(
-            slots, codes, offsets, sentence, cells, rows, counts, seen_at, size, attributes
+            slots, codes, offsets, sentence, cells, rows, counts, seen_at, size, sentence_keys, attributes
         )
         if sentence == len(offsets) - 1:
             break

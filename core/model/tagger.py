@@ -23,12 +23,18 @@ from core.model.model import Model
 Sentence = Sequence[str] | Sequence[Sequence[str]]
 
 
+#: Up to so many bytes, weights are laid out as a row of labels an attribute when a model is opened: three times faster
+#: to add up than the sparse form they are stored in. Larger models are served from the sparse form, shared by processes.
+DENSE_BYTES = 128 << 20
+
+
 class Weights(NamedTuple):
     """What the tagging kernel reads of a model."""
 
     slots: Slots
     keys: NDArray[np.uint64]
     rows: NDArray[np.int32]
+    dense: Floats  # ((attributes + 1) * width,) the last row zero; or empty, and the sparse form serves
     starts: NDArray[np.int64]
     labels: NDArray[np.int16]
     weights: NDArray[np.float32]
@@ -36,32 +42,65 @@ class Weights(NamedTuple):
     transposed: Floats  # (Y * width,)
 
 
+class Scratch(NamedTuple):
+    """What the tagging kernel writes on the way; one call's own."""
+
+    scores: Floats  # (longest * width,)
+    keys: NDArray[np.uint64]  # (templates,)
+    found: NDArray[np.int64]  # (templates,)
+
+
 @kernel
-def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: int, scores: Floats) -> None:
+def _find_attributes(
+    w: Weights, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
+) -> None:
+    """The attributes of a token, `missing` where a template has none.
+
+    Keys first, then cells, then nothing that depends on what was found: no step waits for the memory of the one before,
+    and no branch hangs on whether a feature is known.
+    """
+    templates = w.slots.seeds.shape[0]
+    mask = np.uint64(w.keys.shape[0] - 1)
+    for template in range(templates):
+        s.keys[template] = feature_key(w.slots, template, codes, begin, end, token)
+        v.prefetch(w.keys, np.int64(s.keys[template] & mask))
+    for template in range(templates):
+        attribute = find(w.keys, w.rows, s.keys[template])
+        s.found[template] = attribute if attribute >= 0 else missing
+
+
+@kernel
+def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: int, s: Scratch) -> None:
     """Scores of every label at every token of the sentence `begin:end`."""
-    for k in range((end - begin) * width):
-        scores[k] = 0
+    templates = w.slots.seeds.shape[0]
+    attributes = w.starts.shape[0] - 1
     for token in range(begin, end):
         row = (token - begin) * width
-        for template in range(w.slots.seeds.shape[0]):
-            key = feature_key(w.slots, template, codes, begin, end, token)
-            if key != np.uint64(0):
-                attribute = find(w.keys, w.rows, key)
-                if attribute >= 0:
+        _find_attributes(w, codes, begin, end, token, s, attributes)
+        for j in range(0, width, v.LANES):
+            acc = v.zero(s.scores)
+            if w.dense.shape[0] > 0:
+                for template in range(templates):
+                    acc = v.add(acc, v.load(w.dense, s.found[template] * width + j))
+            v.store(s.scores, row + j, acc)
+        if w.dense.shape[0] == 0:
+            for template in range(templates):
+                attribute = s.found[template]
+                if attribute < attributes:
                     for k in range(w.starts[attribute], w.starts[attribute + 1]):
-                        scores[row + w.labels[k]] += w.weights[k]
+                        s.scores[row + w.labels[k]] += w.weights[k]
 
 
 @kernel
 def _tag(
-    w: Weights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int, scores: Floats,
+    w: Weights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int, s: Scratch,
     out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     for sentence in range(offsets.shape[0] - 1):
         begin, end = offsets[sentence], offsets[sentence + 1]
         if end > begin:
-            _score(w, codes, begin, end, width, scores)
-            viterbi(scores, end - begin, w.transitions, w.transposed, labels, width, out, begin)
+            _score(w, codes, begin, end, width, s)
+            viterbi(s.scores, end - begin, w.transitions, w.transposed, labels, width, out, begin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +123,7 @@ class Tagger:
         transposed[:, :labels] = model.transitions.T
         a = model.attributes
         self._weights = Weights(
-            model.slots, model.table.keys, model.table.rows, a.starts, a.labels, a.weights,
+            model.slots, model.table.keys, model.table.rows, _dense(model), a.starts, a.labels, a.weights,
             readonly(transitions.reshape(-1), np.float32), readonly(transposed.reshape(-1), np.float32),
         )  # fmt: skip
         self._names = np.array(model.labels, object)
@@ -118,8 +157,13 @@ class Tagger:
         """Best label of every token, as ids."""
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
-        scores = np.empty(longest * self._width, np.float32)
-        _tag(self._weights, coded.codes, coded.offsets, len(self.model.labels), self._width, scores, out)
+        templates = len(self._weights.slots.seeds)
+        scratch = Scratch(
+            np.empty(longest * self._width, np.float32),
+            np.empty(templates, np.uint64),
+            np.empty(templates, np.int64),
+        )
+        _tag(self._weights, coded.codes, coded.offsets, len(self.model.labels), self._width, scratch, out)
         return out
 
     def code(self, sentences: Sequence[Sentence]) -> Coded:
@@ -145,12 +189,10 @@ class Tagger:
         """Transpose rows of columns; tokens that are plain strings are a first column."""
         if not tokens:
             return [[]] * self.columns
-        if set(map(type, tokens)) == {str}:
-            if self.columns > 1:
-                raise self._wrong(sentences)
+        kinds = set(map(type, tokens))
+        if kinds == {str} and self.columns == 1:
             return [tokens]
-        shortest = min(0 if isinstance(token, str) else len(token) for token in tokens)
-        if shortest < self.columns:
+        if str in kinds or min(map(len, tokens)) < self.columns:
             raise self._wrong(sentences)
         return [[token[i] for token in tokens] for i in range(self.columns)]
 
@@ -170,3 +212,14 @@ class Tagger:
         return Invalid(
             "Every token must be a string, or every token a row of columns", faults, code="mixed_tokens"
         )
+
+
+def _dense(model: Model) -> Floats:
+    """The weights as rows, with a row of zeros behind the last attribute; or nothing when that would be too large."""
+    a, width = model.attributes, v.padded(len(model.labels))
+    size = (a.size + 1) * width
+    if 4 * size > DENSE_BYTES:
+        return readonly(np.empty(0, np.float32), np.float32)
+    rows = v.zeros(size, np.float32)
+    rows.reshape(-1, width)[np.repeat(np.arange(a.size), np.diff(a.starts)), a.labels] = a.weights
+    return readonly(rows, np.float32)
