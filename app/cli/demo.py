@@ -4,7 +4,7 @@ import json
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,15 @@ from app.cli.console import Console
 from app.client import Client, Job, Tagged
 from core.corpus.generate import generate
 from core.errors import Unavailable
+from core.evaluate.spans import spans_of
 from core.settings import Settings
 
 MODEL = "refs"
 #: Other seeds than the corpus has, so that the demo tags sentences the models never saw.
 CORPUS_SEED, UNSEEN_SEED = 1, 2
-SHOWN_SENTENCES = 3
+UNSEEN_SENTENCES = 300
+SHOWN_SENTENCES = 2
+SHOWN_CHARACTERS = 200
 #: An alias move reaches every API process within two seconds.
 FOLLOW_DEADLINE_S = 5.0
 
@@ -31,7 +34,7 @@ FIRST_SPEC: dict[str, Any] = {
 }
 SECOND_SPEC: dict[str, Any] = {
     "features": {"preset": "generic"},
-    "trainer": {"kind": "sgd-l1", "l1": 0.3, "passes": 20},
+    "trainer": {"kind": "sgd-l1", "l1": 0.3, "passes": 30},
 }
 
 
@@ -52,6 +55,12 @@ def run(sentences: int) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    rows: list[list[str]]  # attribute columns of each token
+    labels: list[str]
+
+
 class _Demo:
     def __init__(self, console: Console, client: Client, url: str, folder: Path) -> None:
         self._console = console
@@ -61,16 +70,23 @@ class _Demo:
 
     def play(self, sentences: int) -> None:
         corpus_id = self._upload(sentences)
-        unseen = list(_read(b"".join(generate("references", SHOWN_SENTENCES, UNSEEN_SEED))))
         first = self._train(
             "Train version 1 on words alone, and let `champion` stand for it", corpus_id, FIRST_SPEC
         )
-        self._tag("Tag references that are not in the corpus", unseen, expected=_version(first))
+        unseen = _unseen()
+        tagged = self._tag(
+            f"Tag {len(unseen)} references that are not in the corpus", unseen, _version(first)
+        )
+        shown = [i for i, tags in enumerate(tagged.tags) if tags != unseen[i].labels][:SHOWN_SENTENCES]
+        self._console.line("    Two of those it gets wrong:")
+        self._show(tagged, unseen, shown)
         second = self._train("Train version 2 with affixes, shapes and classes", corpus_id, SECOND_SPEC)
         self._promote(_version(second))
-        self._tag("The same call is now answered by version 2", unseen, expected=_version(second))
+        tagged = self._tag("The same call is now answered by version 2", unseen, _version(second))
+        self._show(tagged, unseen, shown)
         self._roll_back()
-        self._tag("One call later version 1 answers again", unseen[:1], expected=_version(first))
+        tagged = self._tag("One call later version 1 answers again", unseen, _version(first))
+        self._show(tagged, unseen, shown[:1])
         self._show_history()
 
     def _upload(self, sentences: int) -> str:
@@ -128,9 +144,10 @@ class _Demo:
         if keep and not self._console.is_terminal and (number == passes or number % 5 == 1):
             self._console.line(f"    {text}")
 
-    def _tag(self, heading: str, sentences: list[list[list[str]]], expected: int) -> None:
+    def _tag(self, heading: str, unseen: list[_Sentence], expected: int) -> Tagged:
         self._console.heading(heading)
-        self._curl("/tag", {"model": MODEL, "sentences": sentences[:1]}, shorten=True)
+        sentences = [sentence.rows for sentence in unseen]
+        self._curl("/tag", {"model": MODEL, "sentences": sentences}, shorten=True)
         end = time.monotonic() + FOLLOW_DEADLINE_S
         tagged = self._client.tag(MODEL, sentences)
         while tagged.version != expected and time.monotonic() < end:
@@ -138,12 +155,26 @@ class _Demo:
             tagged = self._client.tag(MODEL, sentences)
         if tagged.version != expected:
             raise Unavailable(f"version {tagged.version} answered, not {expected}", code="demo_failed")
-        self._show(tagged, sentences)
+        pairs = [
+            (tag, label)
+            for tags, sentence in zip(tagged.tags, unseen, strict=True)
+            for tag, label in zip(tags, sentence.labels, strict=True)
+        ]
+        right = sum(tag == label for tag, label in pairs)
+        self._console.line(
+            f"    {MODEL}:{tagged.version} has {100 * right / len(pairs):.2f} % of {len(pairs):,} tokens right"
+        )
+        return tagged
 
-    def _show(self, tagged: Tagged, sentences: list[list[list[str]]]) -> None:
-        for sentence, tags in zip(sentences, tagged.tags, strict=True):
-            words = " ".join(f"{row[0]}/{tag}" for row, tag in zip(sentence, tags, strict=True))
-            self._console.line(f"    {tagged.model}:{tagged.version}  {_shortened(words, 160)}")
+    def _show(self, tagged: Tagged, unseen: list[_Sentence], shown: list[int]) -> None:
+        for i in shown:
+            words = [row[0] for row in unseen[i].rows]
+            parts = [
+                f"{span.type}: {' '.join(words[span.start : span.stop])}" for span in spans_of(tagged.tags[i])
+            ]
+            self._console.line(
+                f"    {MODEL}:{tagged.version}  {_shortened(' | '.join(parts), SHOWN_CHARACTERS)}"
+            )
 
     def _promote(self, version: int) -> None:
         self._console.heading("Promote version 2")
@@ -180,10 +211,10 @@ class _Demo:
         self._console.line(f"  $ {text}")
 
 
-def _read(text: bytes) -> Iterator[list[list[str]]]:
-    """Give each sentence of labelled text as rows of attribute columns, without the labels."""
-    for block in text.decode().strip().split("\n\n"):
-        yield [line.split()[:-1] for line in block.splitlines()]
+def _unseen() -> list[_Sentence]:
+    text = b"".join(generate("references", UNSEEN_SENTENCES, UNSEEN_SEED)).decode()
+    blocks = [[line.split() for line in block.splitlines()] for block in text.strip().split("\n\n")]
+    return [_Sentence([row[:-1] for row in block], [row[-1] for row in block]) for block in blocks]
 
 
 def _version(job: Job) -> int:
