@@ -61,7 +61,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(PlainAddress)
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
-    for router in (corpora, jobs, models, tagging, health):
+    # Routes are tried in order, so the one that is called most comes first.
+    for router in (tagging, corpora, jobs, models, health):
         app.include_router(router)
     openapi.install(app)
     return app

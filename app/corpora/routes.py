@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.corpora import schemas, service
 from app.corpora.upload import Declared
 from app.deps import DatabaseDep, RuntimeDep
 from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
+from core.corpus.report import CorpusReport
 from core.store.corpora import CorpusRow
 from core.store.paging import Page
 
@@ -74,10 +75,10 @@ def get_corpus(corpus_id: CorpusId, database: DatabaseDep) -> CorpusRow:
     return service.get(database, corpus_id)
 
 
-@router.get("/{corpus_id}/report")
-def get_report(corpus_id: CorpusId, database: DatabaseDep) -> schemas.Report:
-    """Give label counts, lengths, faults of the label coding and duplicates."""
-    return schemas.Report.model_validate(service.get(database, corpus_id))
+@router.get("/{corpus_id}/report", response_class=JSONResponse, responses={200: {"model": CorpusReport}})
+def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
+    """Give label counts, lengths, faults of the label coding and duplicates, as they were counted at upload."""
+    return JSONResponse(service.get(database, corpus_id).report)
 
 
 @router.get(

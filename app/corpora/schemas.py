@@ -1,7 +1,6 @@
 """Shapes of corpora on the wire."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
@@ -21,10 +20,3 @@ class Corpus(Out):
     sha256: str = Field(description="Of the text after decompression.")
     size_bytes: int = Field(description="Of the text after decompression.")
     created_at: datetime
-
-
-class Report(Out):
-    """What was counted in a corpus."""
-
-    id: str
-    report: dict[str, Any]

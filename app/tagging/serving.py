@@ -74,7 +74,7 @@ class Serving:
         self._refreshing = asyncio.Lock()
 
     def held(self, reference: str) -> Served | None:
-        """Give the model if it is known and open: no SQL, no disk, no waiting."""
+        """Give the model if it is known and open: no SQL, no disk, no waiting. Any thread may ask."""
         target = self._targets.get(reference)
         if target is None:
             return None
