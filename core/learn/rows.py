@@ -30,21 +30,49 @@ def rows(attributes: int, labels: int, dtype: Any) -> Rows:
 
 
 @inlined
-def gather(
-    data: Sequences, token: int, r: Rows, base: float, sign: float, width: int, out: Floats, at: int
-) -> None:
-    """out[at:at+width] = sum of the token's rows, each times its value, less what it owes."""
-    first, last = data.starts[token], data.starts[token + 1]
-    valued = data.values.shape[0] > 0
+def _owed(r: Rows, row: Any, base: float, sign: float) -> Any:
     kind = r.weights.dtype.type
-    for j in range(0, width, v.LANES):
-        acc = v.zero(out)
+    return v.splat(kind(kind(base) + kind(sign) * r.touched[row]))
+
+
+@inlined
+def _weighed(r: Rows, at: Any, owed: Any, value: Any, acc: Any) -> Any:
+    """acc + value * what is left of eight weights."""
+    return v.fma(v.soft(v.load(r.weights, at), owed), value, acc)
+
+
+@inlined
+def gather(
+    data: Sequences, token: Any, r: Rows, base: float, sign: float, width: int, out: Floats, at: Any
+) -> None:
+    """out[at:at+width] = sum of the token's rows, each times its value, less what it owes.
+
+    Three vectors at a time: a row of up to 24 labels is visited once, with its debt read once.
+    """
+    first, last = data.starts[token], data.starts[token + 1]
+    kind = r.weights.dtype.type
+    j = 0
+    while width - j >= 3 * v.LANES:
+        a, b, c = v.zero(out), v.zero(out), v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
-            owed = v.splat(kind(kind(base) + kind(sign) * r.touched[row]))
-            weight = v.soft(v.load(r.weights, row * width + j), owed)
-            acc = v.fma(weight, v.splat(kind(data.values[k])), acc) if valued else v.add(acc, weight)
-        v.store(out, at + j, acc)
+            owed, value = _owed(r, row, base, sign), v.splat(kind(value_of(data, k)))
+            place = row * width + j
+            a = _weighed(r, place, owed, value, a)
+            b = _weighed(r, place + v.LANES, owed, value, b)
+            c = _weighed(r, place + 2 * v.LANES, owed, value, c)
+        v.store(out, at + j, a)
+        v.store(out, at + j + v.LANES, b)
+        v.store(out, at + j + 2 * v.LANES, c)
+        j += 3 * v.LANES
+    while j < width:
+        a = v.zero(out)
+        for k in range(first, last):
+            row = np.int64(data.rows[k])
+            value = v.splat(kind(value_of(data, k)))
+            a = _weighed(r, row * width + j, _owed(r, row, base, sign), value, a)
+        v.store(out, at + j, a)
+        j += v.LANES
 
 
 @inlined
@@ -61,6 +89,7 @@ def prefetch(data: Sequences, token: int, r: Rows, width: int) -> None:
             at = np.int64(data.rows[k]) * width
             v.prefetch(r.weights, at)
             v.prefetch(r.weights, at + width - 1)
+            v.prefetch(r.touched, np.int64(data.rows[k]))
 
 
 @kernel
