@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,9 +116,10 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
     `label_names` are all labels the sentence could have had. They tell plain classes, BIOES and the rest apart where
     one sentence might not; without them the sentence's own labels are asked.
     """
-    names = list(dict.fromkeys([*(label_names or ()), *labels]))
-    place = {name: number for number, name in enumerate(names)}
-    rules = ChunkRules.of(names)
+    names = tuple(label_names or ())
+    if not label_names or not set(labels) <= set(names):
+        names = tuple(dict.fromkeys([*names, *labels]))
+    rules, place = _rules_of(names)
     pause = len(names)
     ids = np.array([*(place[label] for label in labels), pause], np.int64)
     starts, ends, types = _boundaries(rules, ids, pause)
@@ -131,6 +133,12 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
         if starts[token]:
             first = token
     return spans
+
+
+@lru_cache(maxsize=64)
+def _rules_of(names: tuple[str, ...]) -> tuple[ChunkRules, dict[str, int]]:
+    """Rules and ids for a set of labels; a server asks again and again for those of its few models."""
+    return ChunkRules.of(names), {name: number for number, name in enumerate(names)}
 
 
 def _with_pauses(ids: NDArray[np.int32], pauses: NDArray[np.int64], pause: int) -> NDArray[np.int64]:
