@@ -116,7 +116,8 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundStack]:
-    settings = Settings.from_env({}, {"port": 0, "data_dir": tmp_path_factory.mktemp("stack")})
+    overrides = {"port": 0, "data_dir": tmp_path_factory.mktemp("stack"), "reaper_seconds": 0.5}
+    settings = Settings.from_env({}, overrides)
     with BackgroundStack(settings) as started:
         yield started
 

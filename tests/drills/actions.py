@@ -15,7 +15,7 @@ from tests.services import wait_until
 
 MODEL = "drill"
 #: Long enough to be hit in the middle, short enough to be run twice.
-LONG_PASSES = 150
+LONG_PASSES = 100
 
 
 def corpus(sentences: int = 600) -> bytes:
@@ -41,7 +41,7 @@ def train(client: Client, passes: int = 3) -> Job:
 
 def start_long_job(client: Client) -> str:
     """Start a job and wait until it is some passes in."""
-    job_id = client.train(spec(client.upload(corpus(3000), name="drill").id, LONG_PASSES)).id
+    job_id = client.train(spec(client.upload(corpus(2000), name="drill").id, LONG_PASSES)).id
     wait_until(lambda: _passes(client.job(job_id)) >= 3, "the third pass", 60)
     return job_id
 
