@@ -24,7 +24,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]]
 
 
 #: Up to so many bytes, weights are laid out as a row of labels an attribute when a model is opened: three times as fast
-#: to add up than the sparse form they are stored in. Larger models are served from the sparse form, shared by processes.
+#: to add up as the sparse form they are stored in. Larger models are served from that form, which processes share.
 DENSE_BYTES = 128 << 20
 
 
