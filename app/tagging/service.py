@@ -138,7 +138,8 @@ def tag(served: Served, request: TagRequest) -> bytes:
     if request.output == "tags":
         answer["tags"] = tags
     elif request.output == "spans":
-        answer["spans"] = [[dataclasses.asdict(span) for span in spans_of(each)] for each in tags]
+        names = served.tagger.labels
+        answer["spans"] = [[dataclasses.asdict(span) for span in spans_of(each, names)] for each in tags]
     else:
         answer["conll"] = conll(sentences, tags)
     return orjson.dumps(answer)
