@@ -1,0 +1,141 @@
+"""The pass loop on a generated corpus: progress, scores, every reason to stop, determinism."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.corpus.conll import read_conll
+from core.corpus.corpus import Corpus
+from core.corpus.generate import generate
+from core.errors import Invalid
+from core.learn.loop import Progress, TrainResult, train
+from core.model.file import save
+from core.model.tagger import Tagger
+from core.specs import TrainSpec
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return read_conll(generate("references", 500, 5), max_line_bytes=1 << 16)
+
+
+def _spec(**changes: Any) -> TrainSpec:
+    body = {"kind": "train", "model": "m", "corpus": "crp_a", "features": {"preset": "chunking"}, **changes}
+    return TrainSpec.model_validate(body)
+
+
+def _run(spec: TrainSpec, corpus: Corpus, dev: Corpus | None = None) -> tuple[list[Progress], TrainResult]:
+    steps, run = [], train(spec, corpus, dev)
+    while True:
+        try:
+            steps.append(next(run))
+        except StopIteration as stop:
+            return steps, stop.value
+
+
+def test_a_run_reports_each_pass_and_learns(corpus: Corpus):
+    steps, result = _run(_spec(trainer={"kind": "sgd-l1", "passes": 8}, dev={"fraction": 0.2}), corpus)
+    passes = [step for step in steps if step.pass_done]
+    assert [step.pass_number for step in passes] == list(range(1, 9))
+    assert passes[-1].fraction == 1.0
+    assert [step.phase for step in steps[:2]] == ["compile", "compile"]
+    assert any(step.phase == "calibrate" for step in steps)
+    assert passes[-1].objective < passes[0].objective / 3
+    assert passes[-1].active_features == result.active_features
+    assert result.metrics["dev"]["f1"] > 75
+    assert result.stop_reason == "passes"
+    assert result.passes == 8
+    assert 0 < result.train_seconds < 60
+
+
+def test_the_final_objective_is_exact(corpus: Corpus):
+    steps, result = _run(_spec(trainer={"kind": "sgd-l1", "l1": 0.7, "passes": 20}), corpus)
+    assert (steps[-1].objective, steps[-1].objective_kind) == (result.objective, "exact")
+    estimate = next(step.objective for step in reversed(steps) if step.pass_done)
+    assert result.objective == pytest.approx(estimate, rel=0.2)
+    assert result.objective != estimate
+
+
+def test_the_same_spec_and_seed_give_the_same_bytes(corpus: Corpus, tmp_path: Path):
+    spec = _spec(trainer={"kind": "sgd-l1", "passes": 3}, dev={"fraction": 0.1}, seed=11)
+    first, second = (save(_run(spec, corpus)[1].model, tmp_path / name) for name in "ab")
+    other = save(
+        _run(_spec(trainer={"kind": "sgd-l1", "passes": 3}, seed=12), corpus)[1].model, tmp_path / "c"
+    )
+    assert first == second != other
+
+
+def test_patience_ends_training_and_keeps_the_best_pass(corpus: Corpus):
+    steps, result = _run(
+        _spec(trainer={"kind": "sgd-l1", "passes": 200}, dev={"fraction": 0.3}, stop={"patience": 3}), corpus
+    )
+    scores = [step.dev["f1"] for step in steps if step.pass_done]
+    assert result.stop_reason == "patience"
+    assert len(scores) == scores.index(max(scores)) + 1 + 3
+    assert result.metrics["dev"]["f1"] == max(scores)
+
+
+def test_a_time_budget_ends_training_with_what_was_learned(corpus: Corpus):
+    spec = _spec(trainer={"kind": "sgd-l1", "passes": 100_000}, stop={"max_seconds": 0.4})
+    _, result = _run(spec, corpus)
+    assert result.stop_reason == "max_seconds"
+    assert 0.4 <= result.train_seconds < 2
+    assert result.active_features > 0
+
+
+def test_a_tolerance_ends_training_when_the_objective_stands_still(corpus: Corpus):
+    _, result = _run(_spec(trainer={"kind": "sgd-l1", "passes": 500, "tolerance": 0.01}), corpus)
+    assert result.stop_reason == "tolerance"
+    assert result.passes < 100
+
+
+def test_a_run_can_be_stopped_between_any_two_steps_within_a_second(corpus: Corpus):
+    big = corpus.subset(list(range(corpus.sentences)) * 60)
+    run = train(_spec(trainer={"kind": "sgd-l1", "passes": 3}), big, None)
+    slowest, began = 0.0, time.perf_counter()
+    for step in run:
+        now = time.perf_counter()
+        if step.phase == "train":
+            slowest = max(slowest, now - began)
+        began = now
+        if step.pass_number == 1 and step.pass_done:
+            break
+    run.close()
+    assert slowest < 1.0
+
+
+def test_dev_labels_that_training_never_saw_count_as_wrong(corpus: Corpus):
+    dev = read_conll([b"Smith CAP B-NEW\n, PUNCT O\n"], max_line_bytes=100)
+    _, result = _run(_spec(trainer={"kind": "sgd-l1", "passes": 1}), corpus, dev)
+    assert result.metrics["dev"]["gold"] == 1
+    assert result.metrics["dev"]["correct"] == 0
+
+
+def test_an_unlabelled_corpus_cannot_be_trained_on():
+    plain = read_conll([b"a b\nc d\n"], max_line_bytes=100, labelled=False)
+    with pytest.raises(Invalid) as raised:
+        _run(_spec(features={"templates": "U:%x[0,0]"}), plain)
+    assert raised.value.code == "unlabelled_corpus"
+
+
+@pytest.mark.parametrize("text", [b"a O\n", b"a O\n\nb O\n\nc O\n", b"a X\n\na X\n"])
+def test_the_smallest_corpora_train_and_tag(text: bytes, tmp_path: Path):
+    tiny = read_conll([text], max_line_bytes=100)
+    _, result = _run(
+        _spec(features={"templates": "U:%x[0,0]\nB"}, trainer={"kind": "sgd-l1", "passes": 2}), tiny
+    )
+    save(result.model, tmp_path / "m")
+    assert Tagger.open(tmp_path / "m").tag([["a", "zzz"]])[0][0] in ("O", "X")
+
+
+def test_a_cutoff_that_drops_everything_still_gives_a_model(corpus: Corpus):
+    _, result = _run(
+        _spec(
+            features={"templates": "U:%x[0,0]\nB", "cutoff": 1_000_000},
+            trainer={"kind": "sgd-l1", "passes": 1},
+        ),
+        corpus,
+    )
+    assert result.model.attributes.size == 0
