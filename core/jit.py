@@ -17,9 +17,10 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba import njit
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Sums may be reordered and multiply-adds fused, so that loops vectorise. NaN and infinity keep their meaning:
 #: overflow checks rely on it.
@@ -55,12 +56,14 @@ def fast_kernel(function: F) -> F:
     return cast(F, njit(cache=True, nogil=True, _nrt=False, fastmath=FAST)(function))
 
 
-def readonly(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """Give a contiguous, read-only view, copied only if it must be.
+def readonly(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Give a contiguous, aligned, read-only view, copied only if it must be.
 
     Numba compiles a kernel anew for writable and read-only arrays. Kernels take their inputs read-only throughout, so
     that arrays made in memory and arrays mapped from a model file run the same machine code.
     """
     view = np.ascontiguousarray(array, dtype=dtype).view()
+    if not view.flags.aligned:
+        view = view.copy()
     view.flags.writeable = False
     return view

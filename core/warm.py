@@ -9,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from core.corpus import report
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
@@ -28,6 +29,7 @@ _MAX_LINE_BYTES = 1 << 16
 def serving() -> float:
     """Make ready what an API process runs: reading corpora, opening models, tagging. Returns the seconds it took."""
     began = perf_counter()
+    report.warm()
     corpus = _corpus()
     compiled = compile_corpus(FeatureSpec().resolve(len(corpus.columns)), corpus)
     problem = compiled.problem

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places, readonly
+from core.corpus.arrays import Ids, Places
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
+from core.jit import readonly
 
 
 @dataclass(frozen=True, eq=False, slots=True)

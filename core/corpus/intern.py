@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Bytes, Ids, Places, Scalar, readonly
+from core.corpus.arrays import Bytes, Ids, Places
 from core.corpus.vocabulary import Vocabulary, check_spans, hash_bytes, same_bytes, table_capacity
-from core.jit import kernel
+from core.jit import Scalar, kernel, readonly
 
 #: Odd, so that different columns give different hashes to the same string.
 _COLUMN_STEP = np.uint64(0x9E3779B97F4A7C15)

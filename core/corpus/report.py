@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places, readonly
+from core.corpus.arrays import Ids, Places
 from core.corpus.corpus import Column, Corpus
-from core.jit import kernel
+from core.jit import kernel, readonly
 
 #: Places named in full; the count goes on.
 MAX_FAULT_PLACES = 100

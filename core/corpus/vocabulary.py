@@ -11,9 +11,9 @@ from typing import Self
 
 import numpy as np
 
-from core.corpus.arrays import Bytes, Ids, Places, readonly
+from core.corpus.arrays import Bytes, Ids, Places
 from core.errors import Invalid
-from core.jit import kernel
+from core.jit import kernel, readonly
 
 #: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd
 #: constant; the end is a murmur-like finisher, because the table uses the low bits only.
