@@ -4,11 +4,9 @@
 `for event in client.follow(job.id)`, `client.tag("chunker", [["He", "reckons"]]).tags`.
 """
 
-import dataclasses
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -16,10 +14,11 @@ from urllib.parse import quote
 
 import httpx
 
-T = TypeVar("T")
+from app.records import TERMINAL, Alias, Corpus, Event, Job, Model, Move, Tagged, Version, make
 
-#: States a job never leaves.
-TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
+__all__ = ["Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Tagged", "Version"]
+
+T = TypeVar("T")
 
 #: Uploads and first requests of a cold model take a while; nothing takes longer than this.
 TIMEOUT_S = 60.0
@@ -46,123 +45,6 @@ class ApiError(Exception):
         self.request_id: str = problem.get("request_id", "")
         self.errors: list[dict[str, Any]] = list(problem.get("errors", ()))
         super().__init__(f"{status} {self.code}: {self.detail}{''.join(map(_shown, self.errors[:5]))}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """An uploaded corpus."""
-
-    id: str
-    name: str
-    format: str
-    sentences: int
-    tokens: int
-    columns: list[str]
-    labels: list[str]
-    sha256: str
-    size_bytes: int
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A job as it stood when it was asked for."""
-
-    id: str
-    kind: str
-    state: str
-    spec: dict[str, Any]
-    attempt: int
-    created_at: str
-    progress: dict[str, Any] | None = None
-    result: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether it has ended, well or not."""
-        return self.state in TERMINAL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """What happened to a job. A `progress` event is a sign of life in passing: unnumbered, and not kept."""
-
-    type: str
-    seq: int | None = None
-    level: str = "info"
-    at: str | None = None
-    message: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """A model: a name with numbered versions."""
-
-    name: str
-    latest: int | None = None
-    aliases: dict[str, int] = field(default_factory=dict)
-    created_at: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One trained version of a model; it never changes."""
-
-    model: str
-    version: int
-    active_features: int
-    train_seconds: float
-    metrics: dict[str, Any]
-    trainer: dict[str, Any]
-    spec: dict[str, Any]
-    size_bytes: int
-    sha256: str
-    seed: int
-    code_version: str
-    created_at: str
-    objective: float | None = None
-    corpus: str | None = None
-    job_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alias:
-    """A name that stands for one version; `seq` rises with each move and is its ETag."""
-
-    model: str
-    alias: str
-    version: int
-    seq: int
-    updated_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """One entry of an alias's history."""
-
-    seq: int
-    action: str
-    from_version: int | None
-    to_version: int
-    at: str
-    actor: str | None = None
-    reason: str | None = None
-    request_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tagged:
-    """Tagged sentences, and which version did it. Only the part that was asked for is there."""
-
-    model: str
-    version: int
-    tags: list[list[str]] = field(default_factory=list)
-    spans: list[list[dict[str, Any]]] = field(default_factory=list)
-    conll: str = ""
 
 
 class Client:
@@ -196,13 +78,13 @@ class Client:
         if name is not None:
             params["name"] = name
         if isinstance(source, bytes):
-            return _make(Corpus, self._call("POST", "/corpora", params=params, content=source))
+            return make(Corpus, self._call("POST", "/corpora", params=params, content=source))
         path = Path(source)
         params.setdefault("name", path.name)
         encoding = ENCODINGS.get(path.suffix)
         headers = {"Content-Encoding": encoding} if encoding else {}
         with path.open("rb") as file:
-            return _make(
+            return make(
                 Corpus, self._call("POST", "/corpora", params=params, content=_blocks(file), headers=headers)
             )
 
@@ -212,7 +94,7 @@ class Client:
 
     def corpus(self, corpus_id: str) -> Corpus:
         """Give one corpus."""
-        return _make(Corpus, self._call("GET", f"/corpora/{_part(corpus_id)}"))
+        return make(Corpus, self._call("GET", f"/corpora/{_part(corpus_id)}"))
 
     def report(self, corpus_id: str) -> dict[str, Any]:
         """Give what was counted in a corpus."""
@@ -230,7 +112,7 @@ class Client:
 
     def train(self, spec: Mapping[str, Any]) -> Job:
         """Start a training job."""
-        return _make(Job, self._call("POST", "/jobs", json={"kind": "train", **spec}))
+        return make(Job, self._call("POST", "/jobs", json={"kind": "train", **spec}))
 
     def jobs(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
         """List jobs, newest first."""
@@ -238,18 +120,18 @@ class Client:
 
     def job(self, job_id: str) -> Job:
         """Give a job as it stands."""
-        return _make(Job, self._call("GET", f"/jobs/{_part(job_id)}"))
+        return make(Job, self._call("GET", f"/jobs/{_part(job_id)}"))
 
     def cancel(self, job_id: str) -> Job:
         """Ask a job to stop."""
-        return _make(Job, self._call("POST", f"/jobs/{_part(job_id)}/cancel"))
+        return make(Job, self._call("POST", f"/jobs/{_part(job_id)}/cancel"))
 
     def events(self, job_id: str, *, after: int = 0) -> list[Event]:
         """List what has happened to a job since event `after`."""
         found: list[Event] = []
         while True:
             page = self._call("GET", f"/jobs/{_part(job_id)}/events", params={"after": after})
-            found += [_make(Event, item) for item in page["data"]]
+            found += [make(Event, item) for item in page["data"]]
             if page["next_cursor"] is None:
                 return found
             after = int(page["next_cursor"])
@@ -291,7 +173,7 @@ class Client:
 
     def model(self, name: str) -> Model:
         """Give one model."""
-        return _make(Model, self._call("GET", f"/models/{_part(name)}"))
+        return make(Model, self._call("GET", f"/models/{_part(name)}"))
 
     def versions(self, name: str) -> Iterator[Version]:
         """List the versions of a model, newest first."""
@@ -299,7 +181,7 @@ class Client:
 
     def version(self, name: str, number: int) -> Version:
         """Give one version."""
-        return _make(Version, self._call("GET", f"/models/{_part(name)}/versions/{number}"))
+        return make(Version, self._call("GET", f"/models/{_part(name)}/versions/{number}"))
 
     def artifact(self, name: str, number: int) -> bytes:
         """Give the model file of a version."""
@@ -315,7 +197,7 @@ class Client:
 
     def alias(self, name: str, alias: str) -> Alias:
         """Give what an alias stands for now."""
-        return _make(Alias, self._call("GET", _alias(name, alias)))
+        return make(Alias, self._call("GET", _alias(name, alias)))
 
     def promote(
         self,
@@ -329,11 +211,11 @@ class Client:
         """Let an alias stand for a version; with `if_match` (a `seq`) only if nobody moved it meanwhile."""
         headers = {} if if_match is None else {"If-Match": "*" if if_match == "*" else f'"{if_match}"'}
         body = {"version": version, "reason": reason}
-        return _make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=headers))
+        return make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=headers))
 
     def rollback(self, name: str, alias: str = "champion", *, reason: str | None = None) -> Alias:
         """Take an alias back to what it stood for before."""
-        return _make(Alias, self._call("POST", _alias(name, alias) + "/rollback", json={"reason": reason}))
+        return make(Alias, self._call("POST", _alias(name, alias) + "/rollback", json={"reason": reason}))
 
     def history(self, name: str, alias: str = "champion") -> list[Move]:
         """List the moves of an alias, newest first."""
@@ -344,7 +226,7 @@ class Client:
     def tag(self, model: str, sentences: Sequence[Sentence], output: str = "tags") -> Tagged:
         """Tag sentences; each is a list of tokens, or of rows of columns."""
         body = {"model": model, "sentences": sentences, "output": output}
-        return _make(Tagged, self._call("POST", "/tag", json=body))
+        return make(Tagged, self._call("POST", "/tag", json=body))
 
     def ready(self) -> bool:
         """Whether the server can be reached and is ready to serve."""
@@ -374,7 +256,7 @@ class Client:
         while True:
             page = self._call("GET", path, params=params)
             for item in page["data"]:
-                yield _make(kind, item)
+                yield make(kind, item)
             if page["next_cursor"] is None:
                 return
             params["cursor"] = page["next_cursor"]
@@ -403,9 +285,7 @@ def _events(lines: Iterable[str]) -> Iterator[Event]:
             data = json.loads(fields["data"])
             # A numbered event carries its whole object; a tick only the progress.
             yield (
-                _make(Event, data)
-                if "id" in fields
-                else Event(type=fields.get("event", "message"), data=data)
+                make(Event, data) if "id" in fields else Event(type=fields.get("event", "message"), data=data)
             )
         fields = {}
 
@@ -418,12 +298,6 @@ def _check(response: httpx.Response) -> None:
     except ValueError:
         problem = {"code": "not_a_problem", "detail": response.text[:200]}
     raise ApiError(response.status_code, problem)
-
-
-def _make(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Build a dataclass from a response; fields that a newer server adds are left out."""
-    known = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]  # all kinds here are dataclasses
-    return kind(**{key: value for key, value in values.items() if key in known})
 
 
 def _blocks(file: Any) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import Scope
 
 from core import errors
@@ -54,6 +55,10 @@ STATUS: Mapping[type[errors.TagsmithError], int] = {
 
 #: Codes of errors that come from the framework and carry none of their own.
 FRAMEWORK_CODES: Mapping[int, str] = {404: "route_not_found", 405: "method_not_allowed"}
+
+
+#: Parameters that only the inside can judge, by the code of what it says about them.
+PARAMETERS: Mapping[str, str] = {"invalid_cursor": "cursor", "unknown_format": "format"}
 
 
 class Place(BaseModel):
@@ -117,8 +122,10 @@ def problem_response(
 
 def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     """Build the response for an error a user can cause."""
+    parameter = PARAMETERS.get(error.code)
+    faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
     places = [
-        place(fault.reason, pointer=fault.pointer, line=fault.line) for fault in error.faults[:MAX_FAULTS]
+        place(each.reason, pointer=each.pointer, line=each.line, parameter=parameter) for each in faults
     ]
     return problem_response(scope, status_of(error), error.code, error.message, places)
 
@@ -151,6 +158,16 @@ def pointer(path: Iterable[object]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
+def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
+    """List the methods that a path answers to. The framework names only those of the first route that fits."""
+    plain = {"type": "http", "path": scope["path"], "root_path": scope.get("root_path", ""), "headers": []}
+    return [
+        method
+        for method in ("GET", "POST", "PUT", "DELETE")
+        if any(route.matches({**plain, "method": method})[0] is Match.FULL for route in app.router.routes)
+    ]
+
+
 def install(app: FastAPI) -> None:
     """Give the app its exception handlers."""
 
@@ -171,7 +188,10 @@ def install(app: FastAPI) -> None:
         path = request.scope["path"]
         sentences = {404: f"There is nothing at {path}.", 405: f"{path} does not answer to {request.method}."}
         detail = sentences.get(error.status_code, str(error.detail))
-        return problem_response(request.scope, error.status_code, code, detail, headers=error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(allowed_methods(app, request.scope))
+        return problem_response(request.scope, error.status_code, code, detail, headers=headers)
 
     async def on_not_modified(_: Request, error: Exception) -> Response:
         assert isinstance(error, NotModified)

@@ -9,6 +9,8 @@ from typing import Any
 import anyio
 from fastapi import FastAPI
 from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from starlette.types import Scope
 
 from app import errors, openapi
@@ -35,6 +37,8 @@ from core.store.engine import Database
 
 #: Uploads parse with the GIL released, so two more than cores keep them busy while some wait for SQL.
 EXTRA_UPLOAD_THREADS = 2
+#: How often a connection to Redis that waits for news is asked whether it still stands.
+HEALTH_CHECK_S = 15
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -93,9 +97,7 @@ async def _running(settings: Settings) -> AsyncIterator[Runtime]:
 def _runtime(settings: Settings) -> Runtime:
     database = Database(settings.database_url)
     url = settings.redis_url
-    # No timeout for reads: the listener waits for as long as nothing changes. Health checks find a dead peer.
-    options: dict[str, Any] = {"socket_connect_timeout": wire.TIMEOUT_S, "health_check_interval": 15}
-    async_redis = AsyncRedis.from_url(url, **options) if url else None
+    async_redis = _async_redis(url) if url else None
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     known = Serving(database, cache)
     checks = Health(database, async_redis, warm.serving)
@@ -111,6 +113,20 @@ def _runtime(settings: Settings) -> Runtime:
         sender=JobSender(url),
         health=checks,
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
+    )
+
+
+def _async_redis(url: str) -> AsyncRedis:
+    """Make the client of the event loop.
+
+    Reads have no timeout, since the listener waits for as long as nothing changes; health checks find a dead peer.
+    Nothing is retried: each user of it knows what to do without Redis, and should do it at once.
+    """
+    return AsyncRedis.from_url(
+        url,
+        socket_connect_timeout=wire.TIMEOUT_S,
+        health_check_interval=HEALTH_CHECK_S,
+        retry=Retry(NoBackoff(), 0),
     )
 
 

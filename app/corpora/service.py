@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from app.corpora.upload import Declared, Upload
 from core.corpus.report import report
+from core.errors import Unavailable
 from core.settings import Settings
 from core.store import blobs, corpora
 from core.store.corpora import CorpusRow
@@ -34,7 +35,7 @@ async def create(
     """Read a body to its end and store it as a corpus, or raise and store nothing."""
     with Upload(declared, settings, settings.data_dir / "spool") as upload:
         async for batch in _batches(body):
-            await anyio.to_thread.run_sync(upload.feed, batch, limiter=threads)
+            await anyio.to_thread.run_sync(_feed, upload, batch, limiter=threads)
         return await anyio.to_thread.run_sync(
             _store, upload, declared.format, name, database, limiter=threads
         )
@@ -75,6 +76,15 @@ async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             pending.clear()
     if pending:
         yield bytes(pending)
+
+
+def _feed(upload: Upload, batch: bytes) -> None:
+    try:
+        upload.feed(batch)
+    except OSError as error:
+        raise Unavailable(
+            f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
+        ) from error
 
 
 def _store(upload: Upload, format_name: str, name: str | None, database: Database) -> CorpusRow:

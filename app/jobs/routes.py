@@ -31,7 +31,7 @@ ModelFilter = Annotated[str | None, Query(pattern=specs.NAME_PATTERN, descriptio
 #: Twice what the store can hold: anything beyond is no number of an event.
 After = Annotated[int, Query(ge=0, le=2**32, description="Number of the last event already seen.")]
 EventLimit = Annotated[int, Query(ge=1, le=1000)]
-LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^\s*\d*\s*$")]
+LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^[0-9]*$")]
 
 
 @router.post("", status_code=202, response_model=schemas.Job)
@@ -82,11 +82,11 @@ async def get_events(
     last_event_id: LastEventId = None,
 ) -> Response | Page[schemas.Event]:
     """List events, or stream them when the request accepts `text/event-stream`."""
-    seen = int(last_event_id) if last_event_id and last_event_id.strip() else after
+    seen = int(last_event_id) if last_event_id else after
     if stream.MEDIA_TYPE in request.headers.get("accept", ""):
         return await _stream(runtime, job_id, seen)
     page = await run_in_threadpool(service.events_after, runtime.database, job_id, seen, limit)
-    return Page([schemas.Event.model_validate(event) for event in page.data], page.next_cursor)
+    return Page([schemas.Event(**event.as_dict()) for event in page.data], page.next_cursor)
 
 
 @router.post("/{job_id}/cancel", status_code=202, response_model=schemas.Job)

@@ -37,6 +37,6 @@ class Event(Out):
     seq: int = Field(description="Counts from 1 in each job, without gaps.")
     type: str
     level: str
-    at: datetime
+    at: str = Field(json_schema_extra={"format": "date-time"})
     message: str
     data: dict[str, Any]

@@ -7,6 +7,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from core import wire
+from core.errors import TagsmithError
 from core.store import jobs
 from core.store.engine import Database
 
@@ -31,8 +32,12 @@ class JobSender:
         except (OperationalError, RedisError, OSError) as error:
             logger.warning("job not sent, a sweep will", extra={"job_id": job_id, "reason": str(error)})
             return False
-        with database.write() as conn:
-            jobs.mark_sent(conn, job_id)
+        try:
+            with database.write() as conn:
+                jobs.mark_sent(conn, job_id)
+        except TagsmithError as error:
+            # Worth a second message from the sweep, not a failed request: the job is stored and on its way.
+            logger.warning("sending not recorded", extra={"job_id": job_id, "reason": str(error)})
         return True
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """The events of a job as server-sent events: first what is stored, then what happens."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -9,7 +10,7 @@ import anyio.to_thread
 import orjson
 
 from app.jobs.live import Closed, LiveEvent, LiveEvents, Tick
-from core.errors import Unavailable
+from core.errors import TagsmithError, Unavailable
 from core.store import events, jobs
 from core.store.engine import Database
 from core.store.events import Event
@@ -104,7 +105,10 @@ class EventStream:
         self._last = seq
         if body["type"] == "state" and body["data"].get("state") in TERMINAL:
             self._ended = True
-            await self._on_end()
+            with contextlib.suppress(
+                TagsmithError
+            ):  # the end is told, whatever became of what follows from it
+                await self._on_end()
         return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, body["type"].encode(), orjson.dumps(body))
 
 

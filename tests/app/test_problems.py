@@ -42,13 +42,22 @@ def test_an_unknown_route_is_a_problem(http: httpx.Client, path: str) -> None:
     assert path in problem["detail"]
 
 
-@pytest.mark.parametrize(("method", "path"), [("DELETE", "/tag"), ("PATCH", "/corpora"), ("POST", "/livez")])
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/tag", "POST"),
+        ("PATCH", "/corpora", "GET, POST"),
+        ("POST", "/livez", "GET"),
+        ("OPTIONS", "/models/a/versions/1", "GET, DELETE"),
+        ("POST", "/models/a/aliases/b", "GET, PUT"),
+    ],
+)
 def test_an_unknown_method_is_a_problem_that_says_what_is_allowed(
-    http: httpx.Client, method: str, path: str
+    http: httpx.Client, method: str, path: str, allowed: str
 ) -> None:
     response = http.request(method, path)
     assert_problem(response, 405, "method_not_allowed")
-    assert response.headers["allow"]
+    assert response.headers["allow"] == allowed
 
 
 def test_a_fault_of_ours_tells_nothing_of_the_inside(

@@ -79,7 +79,7 @@ class TestUploads:
 
     def test_an_unknown_format_is_refused(self, http: httpx.Client) -> None:
         response = http.post("/corpora", params={"format": "word-perfect"}, content=GOOD)
-        assert_problem(response, 422, "unknown_format", reason="unknown format; known: conll")
+        assert_problem(response, 422, "unknown_format", parameter="format", reason="known: conll")
 
     def test_a_body_over_the_limit_is_refused_whether_its_length_is_announced_or_not(
         self, http: httpx.Client
@@ -393,7 +393,7 @@ class TestAddresses:
     @pytest.mark.parametrize("cursor", ["", "rubbish", "W10", "e30", "bnVsbA", "äöü", "%", "=" * 50])
     def test_a_cursor_of_no_list_is_refused(self, http: httpx.Client, path: str, cursor: str) -> None:
         response = http.get(path, params={"cursor": cursor})
-        assert_problem(response, 422, "invalid_cursor")
+        assert_problem(response, 422, "invalid_cursor", parameter="cursor")
 
     def test_a_cursor_too_long_is_refused(self, http: httpx.Client) -> None:
         response = http.get("/corpora", params={"cursor": "x" * 1001})
