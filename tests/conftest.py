@@ -56,16 +56,16 @@ def own_redis(tmp_path: Path) -> Iterator[services.RedisServer]:
 @pytest.fixture(scope="session")
 def postgres_databases() -> Iterator[services.Databases]:
     given = os.environ.get("TAGSMITH_TEST_POSTGRES_URL")
-    server = None
-    if not given:
-        server = services.PostgresServer()
-        server.start()
-        given = server.url
-    databases = services.Databases(given)
-    yield databases
-    if server is None:
+    if given:
+        databases = services.Databases(given)
+        yield databases
         databases.drop_all()
-    else:
+        return
+    server = services.PostgresServer()
+    try:
+        server.start()
+        yield services.Databases(server.url)
+    finally:
         server.stop()
 
 

@@ -147,9 +147,12 @@ class PostgresServer:
         installation = found[-1].parent.parent
         if self._user is None or _open_to_all(installation / "bin"):
             return installation / "bin"
-        copy = self._home / "installation"
-        shutil.copytree(installation, copy, symlinks=True, ignore=shutil.ignore_patterns("include"))
-        return copy / "bin"
+        # The other user cannot enter the virtual environment: run a copy. The libraries lie beside the package.
+        package = installation.parent
+        for part in (installation, *package.parent.glob(f"{package.name}.libs")):
+            target = self._home / part.relative_to(package.parent)
+            shutil.copytree(part, target, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        return self._home / installation.relative_to(package.parent) / "bin"
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
