@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import signal
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -42,6 +44,8 @@ def run(sentences: int) -> int:
     """Play the demo, and give the exit code."""
     console = Console()
     began = time.monotonic()
+    # As Ctrl-C does: leave the blocks below, which stop the stack and remove the folder.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="tagsmith-demo-") as folder:
         settings = Settings.from_env({}, {"port": 0, "data_dir": Path(folder) / "data"})
         console.heading("Starting a private stack: SQLite, Redis, one worker, the API")
@@ -67,6 +71,7 @@ class _Demo:
         self._client = client
         self._url = url
         self._folder = folder
+        self._drawn = 0.0
 
     def play(self, sentences: int) -> None:
         corpus_id = self._upload(sentences)
@@ -114,6 +119,7 @@ class _Demo:
         self._curl("/jobs", {"kind": "train", **spec})
         job = self._client.train(spec)
         self._command(f"curl -sN -H 'Accept: text/event-stream' {self._url}/jobs/{job.id}/events")
+        self._drawn = 0.0
         for event in self._client.follow(job.id):
             if event.type in ("progress", "pass"):
                 self._show_progress(event.data, keep=event.type == "pass")
@@ -139,7 +145,11 @@ class _Demo:
         if progress.get("tokens_per_second"):
             parts.append(f"{progress['tokens_per_second'] / 1e6:.2f} M tokens/s")
         text = "  ".join(parts)
-        self._console.bar(progress.get("fraction") or 0.0, text)
+        fraction = progress.get("fraction") or 0.0
+        # Live progress runs ahead of the recorded passes, which come in small batches: the bar never steps back.
+        if fraction >= self._drawn:
+            self._drawn = fraction
+            self._console.bar(fraction, text)
         # Without a terminal the curve is still worth a few lines.
         if keep and not self._console.is_terminal and (number == passes or number % 5 == 1):
             self._console.line(f"    {text}")
