@@ -2,10 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag, TypeAdapter
+from pydantic import (
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+)
 
 from core.features.spec import FeatureSpec
-from core.learn.registry import AnyTrainerSpec
+from core.learn.registry import AnyTrainerSpec, uses_threads
 from core.learn.sgd_l1 import SgdL1Spec
 from core.specs_base import Spec, validated
 
@@ -14,6 +22,13 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
+
+
+#: A version of a model: `name` (its champion, else its newest), `name@alias` or `name:3`.
+ModelReference = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}(@[a-z0-9][a-z0-9._-]{0,63}|:[1-9][0-9]{0,8})?$"),
+]
 
 
 class DevCorpus(Spec):
@@ -56,7 +71,11 @@ class Stop(Spec):
 
 
 class TrainSpec(Spec):
-    """Train one version of a model."""
+    """Train one version of a model.
+
+    `init` names a version to start from (`name`, `name@alias` or `name:3`). `objective: "exact"` computes the objective
+    over the whole corpus after each pass of a trainer that only estimates it.
+    """
 
     kind: Literal["train"]
     model: Name
@@ -65,9 +84,19 @@ class TrainSpec(Spec):
     features: FeatureSpec = FeatureSpec()
     trainer: AnyTrainerSpec = SgdL1Spec()
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    threads: Annotated[int, Field(ge=1, le=1)] = 1
+    threads: Annotated[int, Field(ge=1, le=64)] = 1
     stop: Stop = Stop()
     promote: Name | None = None
+    init: ModelReference | None = None
+    objective: Literal["estimate", "exact"] = "estimate"
+
+    @field_validator("threads")
+    @classmethod
+    def _threads_of_use(cls, threads: int, info: ValidationInfo) -> int:
+        trainer = info.data.get("trainer")
+        if threads > 1 and trainer is not None and not uses_threads(trainer):
+            raise ValueError(f"{trainer.kind} learns from one sequence after another: it takes 1 thread")
+        return threads
 
 
 JobSpec = TrainSpec

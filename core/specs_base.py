@@ -22,12 +22,14 @@ def pointer(location: tuple[int | str, ...]) -> str:
 
 def faults_of(error: ValidationError, value: Any) -> list[Fault]:
     """List what is wrong with `value`, with JSON pointers and without echoing the input."""
-    return [
-        Fault(
-            reason=item["msg"], pointer=pointer(_path(item["loc"], value, missing=item["type"] == "missing"))
-        )
-        for item in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
+    faults = []
+    for item in error.errors(include_url=False, include_input=False):
+        path = _path(item["loc"], value, missing=item["type"] == "missing")
+        if item["type"].startswith("union_tag"):
+            # The fault lies in the field that tells the members of the union apart.
+            path = (*path, str(item["ctx"]["discriminator"]).strip("'"))
+        faults.append(Fault(reason=item["msg"], pointer=pointer(path)))
+    return faults
 
 
 def _path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> tuple[int | str, ...]:

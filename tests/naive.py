@@ -84,6 +84,82 @@ def gradient(sentence: Sentence, weights: Array, transitions: Array) -> tuple[Ar
     return by_weight, by_pair - pairs
 
 
+def sgd(
+    data: list[Sentence],
+    shape: tuple[int, int],
+    orders: list[Sequence[int]],
+    rates: list[Sequence[float]],
+    l2: float,
+    edges: bool,
+    batch: int = 1,
+) -> tuple[Array, Array]:
+    """w <- (1 - eta l2 / N) w + eta gradient, on every weight at every update."""
+    attributes, labels = shape
+    w = np.zeros((attributes + labels, labels))
+    for order, pass_rates in zip(orders, rates, strict=True):
+        for first in range(0, len(order), batch):
+            chosen = [data[i] for i in order[first : first + batch]]
+            eta = pass_rates[first]
+            step = np.zeros_like(w)
+            for sentence in chosen:
+                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
+                step[:attributes] += eta * by_weight
+                if edges:
+                    step[attributes:] += eta * by_pair
+            w = (1 - eta * l2 / len(data) * len(chosen)) * w + step
+    return w[:attributes], w[attributes:]
+
+
+def sgd_l1_searched(
+    data: list[Sentence],
+    shape: tuple[int, int],
+    orders: list[Sequence[int]],
+    rates: list[Sequence[float]],
+    l1: float,
+) -> tuple[Array, Array]:
+    """Zhou's Algorithm 1 around Tsuruoka's cumulative penalty: three trials, factor one half."""
+    attributes, labels = shape
+    w, q, u = np.zeros((attributes + labels, labels)), np.zeros((attributes + labels, labels)), 0.0
+
+    def updated(sentence: Sentence, eta: float) -> tuple[Array, Array, float]:
+        new_w, new_q, new_u = w.copy(), q.copy(), u + eta * l1 / len(data)
+        by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
+        new_w[:attributes] += eta * by_weight
+        new_w[attributes:] += eta * by_pair
+        for i in used(sentence):
+            for y in range(labels):
+                z = new_w[i, y]
+                if z > 0:
+                    new_w[i, y] = max(0.0, z - (new_u + new_q[i, y]))
+                elif z < 0:
+                    new_w[i, y] = min(0.0, z + (new_u - new_q[i, y]))
+                new_q[i, y] += new_w[i, y] - z
+        return new_w, new_q, new_u
+
+    def used(sentence: Sentence) -> list[int]:
+        rows = sorted({a for row in sentence.attributes for a, _ in row})
+        return rows + (list(range(attributes, attributes + labels)) if len(sentence.gold) > 1 else [])
+
+    def objective(sentence: Sentence, weights: Array) -> float:
+        return loss([sentence], weights[:attributes], weights[attributes:]) + l1 / len(data) * float(
+            np.abs(weights[used(sentence)]).sum()
+        )
+
+    for order, pass_rates in zip(orders, rates, strict=True):
+        for k, i in enumerate(order):
+            sentence, scheduled = data[i], pass_rates[k]
+            initial, rate, flagged = objective(sentence, w), scheduled, False
+            tried = []
+            for _ in range(3):
+                value = objective(sentence, updated(sentence, rate)[0])
+                tried.append((value, rate))
+                changed = value > initial and not flagged
+                flagged = flagged or value > initial
+                rate = scheduled * 0.5 if changed else rate * 0.5 if flagged else rate / 0.5
+            w, q, u = updated(sentence, min(tried, key=lambda pair: pair[0])[1])
+    return w[:attributes], w[attributes:]
+
+
 def sgd_l1(
     data: list[Sentence],
     shape: tuple[int, int],

@@ -22,7 +22,7 @@ class FeatureSpec(Spec):
     preset: Preset | None = None
     derived: Annotated[dict[ColumnName, Derived], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    pairs: Literal["all"] = "all"
+    pairs: Literal["all", "seen"] = "all"
 
     @field_validator("templates")
     @classmethod
@@ -71,6 +71,7 @@ class FeatureSpec(Spec):
                 tuple(_settled(slot, positions) for slot in t.slots) for t in templates if t.kind == "U"
             ),
             cutoff=self.cutoff,
+            seen_pairs=self.pairs == "seen",
         )
 
 
@@ -84,6 +85,7 @@ class Features:
     #: (row, column number) of each unigram template, in template order.
     slots: tuple[tuple[tuple[int, int], ...], ...]
     cutoff: int
+    seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
 
     @property
     def unigrams(self) -> tuple[Template, ...]:

@@ -154,6 +154,19 @@ maximum = _binary(lambda builder, a, b: builder.select(builder.fcmp_ordered(">",
 minimum = _binary(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), a, b))
 
 
+@intrinsic
+def chosen(typingctx, bits, a, b):
+    """Lane i of `a` where bit i of the byte is set, else of `b`."""
+    if not (bits == types.uint8 and isinstance(a, Vector) and a == b):
+        return None
+
+    def codegen(context, builder, signature, args):
+        flags = builder.bitcast(args[0], ir.VectorType(ir.IntType(1), LANES))
+        return builder.select(flags, args[1], args[2])
+
+    return a(bits, a, b), codegen
+
+
 def _call(builder, name: str, vector_type, args):
     function_type = ir.FunctionType(vector_type, [vector_type] * len(args))
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), args)
@@ -169,6 +182,20 @@ def fma(typingctx, a, b, c):
         return _call(builder, f"llvm.fma.{_suffix(a)}", args[0].type, args)
 
     return a(a, b, c), codegen
+
+
+@intrinsic
+def widened(typingctx, value):
+    """Eight lanes as float64."""
+    if not isinstance(value, Vector):
+        return None
+
+    def codegen(context, builder, signature, args):
+        if value.element == types.float64:
+            return args[0]
+        return builder.fpext(args[0], ir.VectorType(ir.DoubleType(), LANES))
+
+    return Vector(types.float64)(value), codegen
 
 
 def _reduced(combine):

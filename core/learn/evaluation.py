@@ -12,18 +12,17 @@ from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import kernel
 from core.learn.problem import Problem, Sequences
-from core.learn.rows import Rows, gather, load_edges, prefetch
+from core.learn.rows import EVERYTHING, PLAIN, Reading, Rows, gather, load_edges, prefetch
 
 #: Tokens worked on between two chances to stop: about a tenth of a second for a few dozen labels.
 SLICE_TOKENS = 100_000
 
 
 class Model(NamedTuple):
-    """What a kernel needs to score sequences: rows with their debts, exponentiated transitions, sizes."""
+    """What a kernel needs to score sequences: rows and how to read them, the shift of the transitions, sizes."""
 
     rows: Rows
-    base: float
-    sign: float
+    reading: Reading
     shift: float
     labels: int
     width: int
@@ -35,7 +34,7 @@ def score_tokens(data: Sequences, sentence: int, m: Model, psi: Floats, at: int)
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
         prefetch(data, token + 4, m.rows, m.width)
-        gather(data, token, m.rows, m.base, m.sign, m.width, psi, (at + token - begin) * m.width)
+        gather(data, token, m.rows, m.reading, m.width, psi, (at + token - begin) * m.width)
 
 
 @kernel
@@ -109,7 +108,7 @@ class Weights:
             raise ValueError("weights do not fit the problem")
         self.problem = problem
         self.values = values
-        self._rows = Rows(values, np.zeros(problem.attributes + labels, values.dtype))
+        self._rows = Rows(values, np.zeros(problem.attributes + labels, values.dtype), EVERYTHING)
 
     @property
     def attribute_rows(self) -> NDArray[Any]:
@@ -127,22 +126,20 @@ class Weights:
         """Yield the loss over a training problem slice by slice; their sum is exact for these weights."""
         labels, width = len(self.problem.labels), self.problem.width
         e, c = ch.edges(labels, self.values.dtype), ch.chain(problem.longest, labels, self.values.dtype)
-        shift = load_edges(self._rows, self.problem.attributes, labels, 0.0, 0.0, width, e)
+        shift = load_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
         for first, last in slices(problem):
-            yield _losses(problem.data, first, last, Model(self._rows, 0.0, 0.0, shift, labels, width), e, c)
+            yield _losses(problem.data, first, last, Model(self._rows, PLAIN, shift, labels, width), e, c)
 
     def decode(self, problem: Problem) -> NDArray[np.int32]:
         """Best label of every token."""
         labels, width = len(self.problem.labels), self.problem.width
         e = ch.edges(labels, self.values.dtype)
-        load_edges(self._rows, self.problem.attributes, labels, 0.0, 0.0, width, e)
+        load_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
         _transpose(e.scores, labels, width, e.backward)
         scores = np.zeros(max(problem.longest, 1) * width, self.values.dtype)
         out = np.zeros(problem.tokens, np.int32)
         for first, last in slices(problem):
-            _decode(
-                problem.data, first, last, Model(self._rows, 0.0, 0.0, 0.0, labels, width), e, scores, out
-            )
+            _decode(problem.data, first, last, Model(self._rows, PLAIN, 0.0, labels, width), e, scores, out)
         return out
 
 

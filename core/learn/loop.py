@@ -1,11 +1,12 @@
-"""The pass loop: one loop for every trainer, with evaluation, early stopping, time budget and progress.
+"""The pass loop: one loop for every trainer, with evaluation, early stopping, time budget, checkpoints and progress.
 
 It is a generator of `Progress`, and yields at least every fraction of a second: whoever drives it can stop at any yield
 by closing it. What it returns in the end is the model and what is known of it.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
@@ -13,16 +14,18 @@ import numpy as np
 
 from core.corpus.corpus import Corpus
 from core.evaluate.spans import Metrics, evaluate
+from core.learn import checkpoint, warm_start
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled, Problem, compile_corpus
 from core.learn.registry import trainer_of
 from core.learn.rows import census
-from core.learn.trainer import Report, Trainer
+from core.learn.trainer import Report, State, Trainer
 from core.model.build import build_model
 from core.model.model import Model
 from core.specs import DevFraction, TrainSpec
 
-StopReason = Literal["passes", "patience", "max_seconds", "tolerance"]
+StopReason = Literal["passes", "patience", "max_seconds", "tolerance", "converged"]
+ObjectiveKind = Literal["exact", "estimate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,16 @@ class Progress:
     passes: int = 0
     fraction: float = 0.0
     objective: float | None = None
-    objective_kind: Literal["exact", "estimate"] = "estimate"
+    objective_kind: ObjectiveKind = "estimate"
     active_features: int | None = None
     dev: dict[str, Any] | None = None
+    seconds: float = 0.0
     tokens_per_second: float | None = None
     eta_seconds: float | None = None
     pass_done: bool = False
     message: str = ""
+    #: At the end of a pass: writes a file from which `train` can go on to the same model.
+    checkpoint: Callable[[Path], None] | None = field(default=None, compare=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The names of the HTTP contract."""
@@ -53,6 +59,7 @@ class Progress:
             "objective_kind": self.objective_kind,
             "active_features": self.active_features,
             "dev": self.dev,
+            "seconds": round(self.seconds, 4),
             "tokens_per_second": self.tokens_per_second,
             "eta_seconds": self.eta_seconds,
         }
@@ -69,46 +76,69 @@ class TrainResult:
     passes: int
     stop_reason: StopReason
     metrics: dict[str, Any]
+    #: One point a pass: pass, seconds, objective and its kind, active features, score on dev.
+    curve: list[dict[str, Any]]
 
 
 @dataclass
 class _Run:
-    """What the loop keeps between passes."""
+    """What the loop keeps between passes. All of it but the problem is in a checkpoint."""
 
     spec: TrainSpec
     trainer: Trainer
     problem: Problem
     dev: Problem | None
+    state: State
     seconds: float = 0.0
     passes: int = 0
     objective: float | None = None
+    objective_kind: ObjectiveKind = "estimate"
     change: float = np.inf
     active: int | None = None
     metrics: Metrics | None = None
     best_score: float = -1.0
     best_pass: int = 0
     best: Weights | None = None
-    weights: Weights | None = field(default=None, repr=False)
+    curve: list[dict[str, Any]] = field(default_factory=list)
 
-    def finish_pass(self, report: Report, weights: Weights) -> None:
+    def finish_pass(self, report: Report, weights: Weights) -> Generator[Progress, None, None]:
         """Take stock of a pass: objective, active features, dev score."""
-        active, norm1, norm2 = census(weights.values)
-        objective = (report.loss or 0.0) + self.trainer.l1 * norm1 + 0.5 * self.trainer.l2 * norm2
-        if self.objective is not None and self.objective != 0.0:
+        self.active, norm1, norm2 = census(weights.values)
+        penalty = self.trainer.l1 * norm1 + 0.5 * self.trainer.l2 * norm2
+        kind: ObjectiveKind = "estimate"
+        if report.objective is not None:
+            objective, kind = report.objective, "exact"
+        elif self.spec.objective == "exact":
+            objective, kind = penalty, "exact"
+            for part in weights.loss(self.problem):
+                objective += part
+                yield self.progress(Report("train", report.pass_number - 1, 1.0))
+        else:
+            objective = (report.loss or 0.0) + penalty
+        if self.objective:
             self.change = abs(objective - self.objective) / abs(self.objective)
-        self.passes, self.objective, self.active, self.weights = (
-            report.pass_number,
-            objective,
-            active,
-            weights,
+        self.passes, self.objective, self.objective_kind = report.pass_number, objective, kind
+        score = self._score(weights)
+        self.curve.append(
+            {
+                "pass": self.passes,
+                "seconds": round(self.seconds, 4),
+                "objective": objective,
+                "objective_kind": kind,
+                "active_features": self.active,
+                "dev_score": score,
+            }
         )
+
+    def _score(self, weights: Weights) -> float | None:
         if self.dev is None:
-            return
+            return None
         self.metrics = _evaluate(weights, self.dev)
         score = self.metrics.f1 if _has_spans(self.problem.labels) else self.metrics.accuracy
         if score > self.best_score:
             self.best_score, self.best_pass = score, self.passes
             self.best = weights if self.spec.stop.patience else None
+        return score
 
     def reason_to_stop(self) -> StopReason | None:
         stop, trainer = self.spec.stop, self.spec.trainer
@@ -118,7 +148,7 @@ class _Run:
             return "patience"
         if stop.max_seconds and self.seconds >= stop.max_seconds:
             return "max_seconds"
-        if trainer.tolerance and self.change < trainer.tolerance:
+        if self.objective_kind == "estimate" and trainer.tolerance and self.change < trainer.tolerance:
             return "tolerance"
         return None
 
@@ -132,65 +162,107 @@ class _Run:
             passes=passes,
             fraction=min(done / passes, 1.0),
             objective=self.objective,
+            objective_kind=self.objective_kind,
             active_features=self.active,
             dev=self.metrics.as_dict() if self.metrics else None,
+            seconds=self.seconds,
             tokens_per_second=round(rate * self.problem.tokens, 1) if rate else None,
             eta_seconds=round((passes - done) / rate, 3) if rate else None,
             pass_done=report.pass_done,
             message=report.message or (f"pass {report.pass_number} of {passes}" if report.pass_done else ""),
+            checkpoint=self.save if report.pass_done else None,
         )
 
+    def save(self, path: Path) -> None:
+        """Write a checkpoint."""
+        kept = {name: getattr(self, name) for name in checkpoint.KEPT}
+        arrays = {f"state.{name}": array for name, array in self.state.items()}
+        if self.best is not None:
+            arrays["best"] = self.best.values
+        checkpoint.save(path, kept, arrays)
 
-def train(spec: TrainSpec, corpus: Corpus, dev: Corpus | None) -> Generator[Progress, None, TrainResult]:
-    """Train a model. `dev` is the corpus that the spec names; a fraction is split off here."""
-    yield Progress("compile", passes=spec.trainer.passes, message="compiling features")
+    def restore(self, path: Path) -> None:
+        """Go back to a checkpoint."""
+        kept, arrays = checkpoint.load(path, {f"state.{name}": array for name, array in self.state.items()})
+        for name, value in kept.items():
+            setattr(self, name, value)
+        for name, array in self.state.items():
+            array[...] = arrays[f"state.{name}"]
+        if "best" in arrays:
+            self.best = Weights(self.problem, arrays["best"].copy())
+
+
+def train(
+    spec: TrainSpec,
+    corpus: Corpus,
+    dev: Corpus | None,
+    *,
+    init: Model | None = None,
+    resume: Path | None = None,
+) -> Generator[Progress, None, TrainResult]:
+    """Train a model.
+
+    `dev` is the corpus that the spec names; a fraction is split off here. `init` is a model whose weights to start
+    from, `resume` a checkpoint of this same run to go on from.
+    """
+    passes = spec.trainer.passes
+    yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
     compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus)
     problem = compiled.problem
-    yield Progress(
-        "compile",
-        passes=spec.trainer.passes,
-        message=f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels",
-    )
-    run = _Run(spec, trainer_of(spec.trainer), problem, None if dev is None else compiled.problem_of(dev))
+    summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
+    yield Progress("compile", passes=passes, message=summary)
+    trainer = trainer_of(spec.trainer, spec.threads)
+    start = None
+    if init is not None and resume is None:
+        start = warm_start.weights_of(init, compiled)
+        yield Progress(
+            "compile", passes=passes, message=f"{census(start.values)[0]} weights carry over from {spec.init}"
+        )
+    dev_problem = None if dev is None else compiled.problem_of(dev)
+    run = _Run(spec, trainer, problem, dev_problem, trainer.start(problem, start))
+    if resume is not None:
+        run.restore(resume)
+        yield Progress("train", run.passes, passes, message=f"resumed after pass {run.passes}")
     reason = yield from _passes(run)
     return (yield from _finished(run, compiled, reason))
 
 
 def _passes(run: _Run) -> Generator[Progress, None, StopReason]:
     """Drive the trainer until there is a reason to stop. Only the trainer's own time counts as training."""
-    state = run.trainer.start(run.problem)
-    reports = run.trainer.passes(run.problem, state, run.spec.seed)
+    reports = run.trainer.passes(run.problem, run.state, run.spec.seed)
+    limit = run.spec.stop.max_seconds
+    if run.passes and (reason := run.reason_to_stop()):
+        return reason
     while True:
         began = perf_counter()
-        report = next(reports)
+        report = next(reports, None)
         run.seconds += perf_counter() - began
+        if report is None:
+            return "converged"
         if report.pass_done:
-            run.finish_pass(report, run.trainer.weights(run.problem, state))
+            yield from run.finish_pass(report, run.trainer.weights(run.problem, run.state))
         yield run.progress(report)
-        over_time = run.spec.stop.max_seconds is not None and run.seconds >= run.spec.stop.max_seconds
         if report.pass_done and (reason := run.reason_to_stop()):
             return reason
-        if over_time and report.phase == "train" and not report.pass_done:
-            run.weights = run.trainer.weights(run.problem, state)
+        if limit is not None and run.seconds >= limit and report.phase == "train":
             return "max_seconds"
 
 
 def _finished(run: _Run, compiled: Compiled, reason: StopReason) -> Generator[Progress, None, TrainResult]:
     """Exact objective, scores and the sparse model."""
-    weights = run.best or run.weights
-    if weights is None:
-        raise AssertionError("a run ends with weights")
+    weights = run.best or run.trainer.weights(run.problem, run.state)
     active, norm1, norm2 = census(weights.values)
     objective = run.trainer.l1 * norm1 + 0.5 * run.trainer.l2 * norm2
+    passes = run.spec.trainer.passes
     for part in weights.loss(run.problem):
         objective += part
         yield Progress(
-            "finish", run.passes, run.spec.trainer.passes, 1.0, run.objective, active_features=active
+            "finish", run.passes, passes, 1.0, run.objective, active_features=active, seconds=run.seconds
         )
     metrics = {} if run.dev is None else {"dev": _evaluate(weights, run.dev).as_dict()}
-    yield Progress("finish", run.passes, run.spec.trainer.passes, 1.0, objective, "exact", active)
+    yield Progress("finish", run.passes, passes, 1.0, objective, "exact", active, seconds=run.seconds)
     return TrainResult(
         model=build_model(compiled, weights),
         objective=objective,
@@ -199,6 +271,7 @@ def _finished(run: _Run, compiled: Compiled, reason: StopReason) -> Generator[Pr
         passes=run.passes,
         stop_reason=reason,
         metrics=metrics,
+        curve=run.curve,
     )
 
 

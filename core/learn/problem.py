@@ -1,6 +1,6 @@
 """A training problem: a corpus as attribute rows and gold labels, ready for kernels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,12 +28,16 @@ class Sequences(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Sequences over so many attributes and the labels by name; `edges` says whether label bigrams are features."""
+    """Sequences over so many attributes and the labels by name.
+
+    `edges` says whether label bigrams are features; `seen_pairs`, whether only features of the gold data have weights.
+    """
 
     data: Sequences
     attributes: int
     labels: tuple[str, ...]
     edges: bool
+    seen_pairs: bool = False
 
     @property
     def width(self) -> int:
@@ -71,7 +75,7 @@ class Problem:
             ),
             gold=readonly(self.data.gold[tokens], np.int32),
         )
-        return Problem(data, self.attributes, self.labels, self.edges)
+        return replace(self, data=data)
 
 
 def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,7 +104,11 @@ class Compiled:
         attributes = self.index.look_up(self.coder.code(corpus), corpus.offsets)
         labels, gold = _gold(corpus, self.problem.labels)
         return Problem(
-            _sequences(corpus, attributes, gold), self.problem.attributes, labels, self.problem.edges
+            _sequences(corpus, attributes, gold),
+            self.problem.attributes,
+            labels,
+            self.problem.edges,
+            self.problem.seen_pairs,
         )
 
 
@@ -116,7 +124,9 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
         raise Invalid(
             f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
         )
-    problem = Problem(_sequences(corpus, attributes, gold), index.size, labels, features.edges)
+    problem = Problem(
+        _sequences(corpus, attributes, gold), index.size, labels, features.edges, features.seen_pairs
+    )
     return Compiled(problem, features, coder, index, codes)
 
 

@@ -1,15 +1,42 @@
 """Every trainer by its spec. A new trainer is one file and one line in each of these."""
 
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
+from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
-from core.learn.trainer import Trainer
+from core.learn.trainer import Trainer, TrainerSpec
+from core.learn.two_stage import TwoStage, TwoStageSpec
 
 #: The union of all trainer specs, told apart by `kind`.
-AnyTrainerSpec = SgdL1Spec
+AnyTrainerSpec = Annotated[
+    SgdSpec | SgdL1Spec | LbfgsSpec | OwlqnSpec | TwoStageSpec, Field(discriminator="kind")
+]
 
-#: One short run of each trainer: together they compile every kernel of training.
-EXAMPLES: tuple[AnyTrainerSpec, ...] = (SgdL1Spec(passes=1),)
+#: How each spec becomes a trainer, given the threads it may use.
+_MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
+    SgdSpec: lambda spec, _: Sgd(spec),
+    SgdL1Spec: lambda spec, _: SgdL1(spec),
+    LbfgsSpec: QuasiNewton,
+    OwlqnSpec: QuasiNewton,
+    TwoStageSpec: TwoStage,
+}
+
+#: Short runs that together compile every kernel of training.
+EXAMPLES: tuple[AnyTrainerSpec, ...] = (
+    SgdL1Spec(passes=1),
+    TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic")),
+)
 
 
-def trainer_of(spec: AnyTrainerSpec) -> Trainer:
+def trainer_of(spec: TrainerSpec, threads: int) -> Trainer:
     """Make the trainer that a spec asks for."""
-    return SgdL1(spec)
+    return _MAKERS[type(spec)](spec, threads)
+
+
+def uses_threads(spec: TrainerSpec) -> bool:
+    """Whether the trainer can work on more than one thread: those that see the whole corpus at each step."""
+    return isinstance(spec, LbfgsSpec | OwlqnSpec | TwoStageSpec)

@@ -1,8 +1,11 @@
 """Weights as rows of labels an attribute, and the kernels that read and write them.
 
 The rows of all attributes come first, then one row a label for the transitions out of it, all of `width` labels, in
-one array. A row may owe penalty: what is read is `soft(row, owed)`, with the debt given by `owed = base + sign *
-touched[row]` so that one kernel serves every lazy penalty (see `sgd_l1`).
+one array. What is stored is not always what is meant: penalties are paid lazily. A row is read as
+
+    scale * soft(row, base + sign * touched[row])
+
+so that one kernel serves every lazy penalty (see `descent`); plain weights are read with base, sign = 0 and scale = 1.
 """
 
 from typing import Any, NamedTuple
@@ -17,22 +20,44 @@ from core.learn.problem import Sequences
 
 
 class Rows(NamedTuple):
-    """Weights with the debt of each row."""
+    """Weights, the debt of each row, and which weights exist."""
 
     weights: Floats  # ((attributes + labels) * width,)
     touched: Floats  # (attributes + labels,)
+    mask: NDArray[
+        np.uint8
+    ]  # ((attributes + labels) * width / 8,) a bit a weight that may change, or empty: all may
 
 
-def rows(attributes: int, labels: int, dtype: Any) -> Rows:
+class Reading(NamedTuple):
+    """How rows are read."""
+
+    base: float
+    sign: float
+    scale: float
+
+
+PLAIN = Reading(0.0, 0.0, 1.0)
+EVERYTHING = np.empty(0, np.uint8)
+EVERYTHING.flags.writeable = False
+
+
+def rows(attributes: int, labels: int, dtype: Any, mask: NDArray[np.uint8] = EVERYTHING) -> Rows:
     """All-zero weights."""
     count = attributes + labels
-    return Rows(v.zeros(count * v.padded(labels), dtype), v.zeros(count, dtype))
+    return Rows(v.zeros(count * v.padded(labels), dtype), v.zeros(count, dtype), mask)
 
 
 @inlined
-def _owed(r: Rows, row: Any, base: float, sign: float) -> Any:
+def value_of(data: Sequences, k: Any) -> Any:
+    """The value of attribute k."""
+    return data.values[k] if data.values.shape[0] > 0 else np.float32(1)
+
+
+@inlined
+def _owed(r: Rows, row: Any, reading: Reading) -> Any:
     kind = r.weights.dtype.type
-    return v.splat(kind(kind(base) + kind(sign) * r.touched[row]))
+    return v.splat(kind(kind(reading.base) + kind(reading.sign) * r.touched[row]))
 
 
 @inlined
@@ -42,43 +67,36 @@ def _weighed(r: Rows, at: Any, owed: Any, value: Any, acc: Any) -> Any:
 
 
 @inlined
-def gather(
-    data: Sequences, token: Any, r: Rows, base: float, sign: float, width: int, out: Floats, at: Any
-) -> None:
-    """out[at:at+width] = sum of the token's rows, each times its value, less what it owes.
+def gather(data: Sequences, token: Any, r: Rows, reading: Reading, width: int, out: Floats, at: Any) -> None:
+    """out[at:at+width] = sum of the token's rows as read, each times its value.
 
     Three vectors at a time: a row of up to 24 labels is visited once, with its debt read once.
     """
     first, last = data.starts[token], data.starts[token + 1]
     kind = r.weights.dtype.type
+    scale = v.splat(kind(reading.scale))
     j = 0
     while width - j >= 3 * v.LANES:
         a, b, c = v.zero(out), v.zero(out), v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
-            owed, value = _owed(r, row, base, sign), v.splat(kind(value_of(data, k)))
+            owed, value = _owed(r, row, reading), v.splat(kind(value_of(data, k)))
             place = row * width + j
             a = _weighed(r, place, owed, value, a)
             b = _weighed(r, place + v.LANES, owed, value, b)
             c = _weighed(r, place + 2 * v.LANES, owed, value, c)
-        v.store(out, at + j, a)
-        v.store(out, at + j + v.LANES, b)
-        v.store(out, at + j + 2 * v.LANES, c)
+        v.store(out, at + j, v.multiply(a, scale))
+        v.store(out, at + j + v.LANES, v.multiply(b, scale))
+        v.store(out, at + j + 2 * v.LANES, v.multiply(c, scale))
         j += 3 * v.LANES
     while j < width:
         a = v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
             value = v.splat(kind(value_of(data, k)))
-            a = _weighed(r, row * width + j, _owed(r, row, base, sign), value, a)
-        v.store(out, at + j, a)
+            a = _weighed(r, row * width + j, _owed(r, row, reading), value, a)
+        v.store(out, at + j, v.multiply(a, scale))
         j += v.LANES
-
-
-@inlined
-def value_of(data: Sequences, k: int) -> np.float32:
-    """The value of attribute k."""
-    return data.values[k] if data.values.shape[0] > 0 else np.float32(1)
 
 
 @inlined
@@ -92,16 +110,19 @@ def prefetch(data: Sequences, token: int, r: Rows, width: int) -> None:
             v.prefetch(r.touched, np.int64(data.rows[k]))
 
 
+@inlined
+def read_row(r: Rows, row: Any, reading: Reading, width: int, out: Floats, at: Any) -> None:
+    """out[at:at+width] = the row as read."""
+    owed, scale = _owed(r, row, reading), v.splat(r.weights.dtype.type(reading.scale))
+    for j in range(0, width, v.LANES):
+        v.store(out, at + j, v.multiply(v.soft(v.load(r.weights, row * width + j), owed), scale))
+
+
 @kernel
-def load_edges(
-    r: Rows, attributes: int, labels: int, base: float, sign: float, width: int, e: Edges
-) -> float:
+def load_edges(r: Rows, attributes: int, labels: int, reading: Reading, width: int, e: Edges) -> float:
     """Read the transitions and exponentiate them; returns the shift of `set_edges`."""
-    kind = r.weights.dtype.type
     for i in range(labels):
-        owed = v.splat(kind(kind(base) + kind(sign) * r.touched[attributes + i]))
-        for j in range(0, width, v.LANES):
-            v.store(e.scores, i * width + j, v.soft(v.load(r.weights, (attributes + i) * width + j), owed))
+        read_row(r, attributes + i, reading, width, e.scores, i * width)
     return set_edges(labels, width, e)
 
 
@@ -114,22 +135,23 @@ def settle_row(r: Rows, row: Any, owed: Any, width: int) -> None:
 
 
 @inlined
-def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: int, width: int) -> None:
-    """row += value * step."""
+def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: Any, width: int) -> None:
+    """row += value * step, where weights exist."""
     value_v = v.splat(r.weights.dtype.type(value))
     for j in range(0, width, v.LANES):
         k = row * width + j
-        v.store(r.weights, k, v.fma(value_v, v.load(step, at + j), v.load(r.weights, k)))
+        here = v.load(r.weights, k)
+        stepped = v.fma(value_v, v.load(step, at + j), here)
+        if r.mask.shape[0] > 0:
+            stepped = v.chosen(r.mask[k // v.LANES], stepped, here)
+        v.store(r.weights, k, stepped)
 
 
 @kernel
-def settle(r: Rows, base: float, sign: float, labels: int, width: int, out: Floats) -> None:
-    """The weights with every debt paid, into `out`; padding zero."""
-    kind = r.weights.dtype.type
+def settle(r: Rows, reading: Reading, labels: int, width: int, out: Floats) -> None:
+    """Every row as read, into `out`; padding zero."""
     for row in range(r.touched.shape[0]):
-        owed = v.splat(kind(kind(base) + kind(sign) * r.touched[row]))
-        for j in range(0, width, v.LANES):
-            v.store(out, row * width + j, v.soft(v.load(r.weights, row * width + j), owed))
+        read_row(r, row, reading, width, out, row * width)
         for j in range(labels, width):
             out[row * width + j] = 0
 
@@ -148,14 +170,12 @@ def census(weights: Floats) -> tuple[int, float, float]:
 
 
 @kernel
-def subtract_gold(
-    c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, rate: float, width: int
-) -> None:
-    """Turn the marginals in `beta` into ascent steps: rate * (gold - marginal)."""
+def subtract_gold(c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
+    """Turn the marginals in `beta` into the direction of ascent: gold - marginal."""
     kind = c.beta.dtype.type
-    minus = v.splat(kind(-rate))
+    minus = v.splat(kind(-1))
     for t in range(n):
         row = (at + t) * width
         for j in range(0, width, v.LANES):
             v.store(c.beta, row + j, v.multiply(v.load(c.beta, row + j), minus))
-        c.beta[row + gold[begin + t]] += kind(rate)
+        c.beta[row + gold[begin + t]] += kind(1)

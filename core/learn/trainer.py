@@ -2,7 +2,8 @@
 
 The loop outside (`loop.py`) owns progress, evaluation, early stopping, time budget and cancelling. A trainer only
 learns: it yields a `Report` at least every fraction of a second, and at the end of each pass one with `pass_done`, at
-which moment its state is a checkpoint: a run resumed from it goes on to the same weights, bit for bit.
+which moment its state is a checkpoint: a run resumed from it goes on to the same weights, bit for bit. It returns when
+it has converged.
 """
 
 from abc import ABC, abstractmethod
@@ -47,6 +48,7 @@ class Report:
     fraction: float  # of the present pass
     pass_done: bool = False
     loss: float | None = None  # running estimate over the pass, when it is done
+    objective: float | None = None  # exact, from trainers that know it
     message: str = ""
 
 
@@ -58,8 +60,8 @@ class Trainer(ABC):
     l2: float = 0.0
 
     @abstractmethod
-    def start(self, problem: Problem) -> State:
-        """Make the state before the first pass."""
+    def start(self, problem: Problem, init: Weights | None = None) -> State:
+        """Make the state before the first pass, from the weights `init` or from zero."""
 
     @abstractmethod
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:

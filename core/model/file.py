@@ -1,18 +1,9 @@
-"""The model file: a JSON header and aligned arrays, nothing that runs.
-
-    8 bytes  magic, with the version of the format
-    8 bytes  length of the header, little-endian
-    header   JSON: labels, features, and of each array its type, shape and place; sha256 of all that follows
-    arrays   each at a multiple of 64 bytes, little-endian
+"""The model file: a flat file with all that tagging needs.
 
 The same model gives the same bytes. A file is trusted for nothing: the checksum, every size and every index that a
 kernel would follow are checked when it is opened.
 """
 
-import hashlib
-import json
-import mmap
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,18 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from core import flat_file
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
 from core.features.derived import Derived
 from core.features.index import Table
 from core.features.spec import FeatureSpec
-from core.jit import readonly
 from core.model.model import Attributes, Model
 
 MAGIC = b"TAGSMTH\x01"
-_ALIGNMENT = 64
-_MAX_HEADER = 64 << 20
 _VOCABULARY = {"text": np.uint8, "offsets": np.int64, "table": np.int32}
 _ATTRIBUTES = {
     "starts": np.int64,
@@ -52,56 +41,20 @@ class CorruptModel(Invalid):
 
 def save(model: Model, path: Path) -> str:
     """Write the model; returns the sha256 of the file."""
-    arrays = _arrays(model)
-    places, end = {}, 0
-    for name, array in arrays.items():
-        places[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "at": end}
-        end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    payload = hashlib.sha256()
-    for piece in _pieces(arrays):
-        payload.update(piece)
-    header = json.dumps(
-        {**_description(model), "arrays": places, "sha256": payload.hexdigest()},
-        sort_keys=True,
-        ensure_ascii=False,
-    ).encode("utf-8", "surrogatepass")
-    header += b" " * (-(16 + len(header)) % _ALIGNMENT)
-    whole = hashlib.sha256()
-    with path.open("wb") as out:
-        for piece in (MAGIC + len(header).to_bytes(8, "little") + header, *_pieces(arrays)):
-            out.write(piece)
-            whole.update(piece)
-    return whole.hexdigest()
+    return flat_file.save(path, MAGIC, _description(model), _arrays(model))
 
 
 def load(path: Path) -> Model:
     """Map a model file read-only, or raise CorruptModel."""
     try:
-        with path.open("rb") as source:
-            region = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise CorruptModel(f"The model file cannot be read: {error.__class__.__name__}") from None
-    raw = np.frombuffer(region, np.uint8)
-    try:
-        return _load(raw)
+        model = _model(flat_file.FlatFile.open(path, MAGIC))
+        _check(model)
     except CorruptModel:
         raise
-    except (Invalid, ValidationError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+    except Invalid as error:
+        raise CorruptModel(error.message) from None
+    except (ValidationError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise CorruptModel(f"The model file is damaged ({error.__class__.__name__})") from None
-
-
-def _load(raw: NDArray[np.uint8]) -> Model:
-    if raw[:8].tobytes() != MAGIC:
-        raise CorruptModel("The file is not a Tagsmith model, or of another version of the format")
-    length = int.from_bytes(raw[8:16].tobytes(), "little")
-    if length > min(_MAX_HEADER, len(raw) - 16):
-        raise CorruptModel("The model file is cut short")
-    header = json.loads(raw[16 : 16 + length].tobytes().decode("utf-8", "surrogatepass"))
-    payload = raw[16 + length :]
-    if hashlib.sha256(payload.data).hexdigest() != header["sha256"]:
-        raise CorruptModel("The model file's checksum does not match its content")
-    model = _model(header, payload)
-    _check(model)
     return model
 
 
@@ -132,24 +85,8 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _pieces(arrays: dict[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
-    for array in arrays.values():
-        yield np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-        yield b"\x00" * (-array.nbytes % _ALIGNMENT)
-
-
-def _model(header: dict[str, Any], payload: NDArray[np.uint8]) -> Model:
-    def array(name: str, dtype: Any, dimensions: int = 1) -> NDArray[Any]:
-        place = header["arrays"][name]
-        shape, at = [int(n) for n in place["shape"]], int(place["at"])
-        size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-        expected = np.dtype(dtype).newbyteorder("<").str
-        if place["dtype"] != expected or len(shape) != dimensions or min(shape, default=0) < 0:
-            raise CorruptModel(f"The array {name} has the wrong type")
-        if at < 0 or at % _ALIGNMENT or at + size > len(payload):
-            raise CorruptModel(f"The array {name} lies outside the file")
-        return readonly(payload[at : at + size].view(np.dtype(dtype)).reshape(shape), dtype)
-
+def _model(source: flat_file.FlatFile) -> Model:
+    header, array = source.header, source.array
     derived = {name: Derived.model_validate(spec) for name, spec in header["derived"]}
     columns = int(header["columns"])
     spec = FeatureSpec(templates=header["templates"], derived=derived, cutoff=header["cutoff"])

@@ -15,6 +15,7 @@ def random_problem(
     longest: int = 5,
     edges: bool = True,
     valued: bool = False,
+    seen_pairs: bool = False,
 ) -> tuple[Problem, list[Sentence]]:
     """Sentences of 1 to `longest` tokens, each token with 0 to 4 attributes; repeats within a sentence occur."""
     rng = np.random.default_rng(seed)
@@ -40,4 +41,4 @@ def random_problem(
     )
     for array in arrays:
         array.flags.writeable = False
-    return Problem(arrays, attributes, tuple(f"L{y}" for y in range(labels)), edges), twins
+    return Problem(arrays, attributes, tuple(f"L{y}" for y in range(labels)), edges, seen_pairs), twins

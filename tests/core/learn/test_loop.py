@@ -139,3 +139,84 @@ def test_a_cutoff_that_drops_everything_still_gives_a_model(corpus: Corpus):
         corpus,
     )
     assert result.model.attributes.size == 0
+
+
+TRAINERS = [
+    {"kind": "sgd-l1", "passes": 8},
+    {"kind": "sgd-l1", "passes": 8, "penalty": "clipping"},
+    {"kind": "sgd-l1", "passes": 8, "line_search": "heuristic"},
+    {"kind": "sgd", "passes": 8},
+    {"kind": "lbfgs", "passes": 30},
+    {"kind": "owlqn", "passes": 30},
+    {"kind": "two-stage", "passes": 20},
+]
+
+
+@pytest.mark.parametrize("trainer", TRAINERS, ids=lambda t: "-".join(map(str, t.values())))
+@pytest.mark.parametrize("pairs", ["all", "seen"])
+def test_every_trainer_learns_and_resumes_to_the_same_bytes(corpus: Corpus, tmp_path: Path, trainer, pairs):
+    features = {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nU03:%x[1,1]\nB", "pairs": pairs}
+    spec = _spec(trainer=trainer, features=features, dev={"fraction": 0.2}, stop={"patience": 6})
+    run = train(spec, corpus, None)
+    checkpoint = tmp_path / "checkpoint"
+    try:
+        while True:
+            step = next(run)
+            if step.pass_done and step.pass_number == 4:
+                assert step.checkpoint is not None
+                step.checkpoint(checkpoint)
+    except StopIteration as stop:
+        straight: TrainResult = stop.value
+    assert straight.metrics["dev"]["f1"] > 60
+    resumed = None
+    again = train(spec, corpus, None, resume=checkpoint)
+    passes = []
+    try:
+        while True:
+            step = next(again)
+            passes += [step.pass_number] if step.pass_done else []
+    except StopIteration as stop:
+        resumed = stop.value
+    assert passes[0] == 5
+    assert save(straight.model, tmp_path / "a") == save(resumed.model, tmp_path / "b")
+    assert straight.objective == resumed.objective
+    strip = [{k: x for k, x in point.items() if k != "seconds"} for point in straight.curve]
+    assert strip == [{k: x for k, x in point.items() if k != "seconds"} for point in resumed.curve]
+
+
+def test_a_checkpoint_of_another_run_is_refused(corpus: Corpus, tmp_path: Path):
+    for step in train(_spec(trainer={"kind": "sgd", "passes": 2}), corpus, None):
+        if step.pass_done:
+            step.checkpoint(tmp_path / "c")
+            break
+    with pytest.raises(Invalid, match="another run"):
+        list(train(_spec(trainer={"kind": "lbfgs"}), corpus, None, resume=tmp_path / "c"))
+
+
+def test_training_starts_from_another_models_weights(corpus: Corpus):
+    _, first = _run(_spec(trainer={"kind": "owlqn", "passes": 30}), corpus)
+    spec = _spec(trainer={"kind": "owlqn", "passes": 1}, init="m:1")
+    run = train(spec, corpus, None, init=first.model)
+    messages = []
+    try:
+        while True:
+            messages.append(next(run).message)
+    except StopIteration as stop:
+        second: TrainResult = stop.value
+    assert f"{first.active_features} weights carry over from m:1" in messages
+    assert second.objective <= first.objective * (1 + 1e-6)
+
+
+def test_the_objective_is_exact_at_every_pass_when_asked(corpus: Corpus):
+    steps, result = _run(_spec(trainer={"kind": "sgd-l1", "passes": 3}, objective="exact"), corpus)
+    done = [step for step in steps if step.pass_done]
+    assert {step.objective_kind for step in done} == {"exact"}
+    assert done[-1].objective == pytest.approx(result.objective, rel=1e-9)
+    assert [point["objective"] for point in result.curve] == [step.objective for step in done]
+
+
+def test_a_batch_trainer_stops_when_it_has_converged(corpus: Corpus):
+    steps, result = _run(_spec(trainer={"kind": "owlqn", "tolerance": 0.01}), corpus)
+    assert result.stop_reason == "converged"
+    assert result.passes < 100
+    assert {step.objective_kind for step in steps if step.pass_done} == {"exact"}

@@ -9,7 +9,7 @@ from core.inference import chain as ch
 from core.inference import vector as v
 from core.learn.evaluation import Model, Weights, sequence_posterior
 from core.learn.order import pass_order
-from core.learn.rows import Rows, load_edges
+from core.learn.rows import EVERYTHING, PLAIN, Rows, load_edges
 from core.learn.schedule import Schedule
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Diverged
@@ -73,10 +73,10 @@ def test_batches_sum_gradients_at_the_same_weights(penalty, batch):
 def _loss_and_gradient(problem, values, sentence):
     """One sentence's loss, and the descent direction that the kernels find for the first attribute's row."""
     labels, width = len(problem.labels), problem.width
-    r = Rows(values, np.zeros(problem.attributes + labels))
+    r = Rows(values, np.zeros(problem.attributes + labels), EVERYTHING)
     e, c = ch.edges(labels, np.float64), ch.chain(problem.longest, labels, np.float64)
-    shift = load_edges(r, problem.attributes, labels, 0.0, 0.0, width, e)
-    model = Model(r, 0.0, 0.0, shift, labels, width)
+    shift = load_edges(r, problem.attributes, labels, PLAIN, width, e)
+    model = Model(r, PLAIN, shift, labels, width)
     loss = sequence_posterior(problem.data, sentence, model, True, e, c, 0)
     gradient = np.zeros((problem.attributes + labels, labels))
     data = problem.data

@@ -1,0 +1,43 @@
+"""Checkpoints: the arrays of a trainer's state and the few numbers the loop keeps, in one flat file.
+
+A checkpoint is read by the same job that wrote it, with the same spec and corpus; anything else is refused.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from core import flat_file
+from core.flat_file import CorruptFile
+
+MAGIC = b"TAGSMCP\x01"
+
+#: What the loop keeps besides arrays.
+KEPT = (
+    "seconds",
+    "passes",
+    "objective",
+    "objective_kind",
+    "change",
+    "active",
+    "best_score",
+    "best_pass",
+    "curve",
+)
+
+
+def save(path: Path, kept: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a checkpoint."""
+    flat_file.save(path, MAGIC, {"kept": dict(kept)}, arrays)
+
+
+def load(path: Path, like: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a checkpoint whose arrays have the shapes and types of those in `like`."""
+    source = flat_file.FlatFile.open(path, MAGIC)
+    arrays = source.arrays()
+    for name, array in like.items():
+        if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
+            raise CorruptFile("The checkpoint is of another run")
+    return {name: source.header["kept"][name] for name in KEPT}, arrays

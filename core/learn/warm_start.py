@@ -1,0 +1,93 @@
+"""Starting from an earlier model: its weights, wherever the feature and the label still exist.
+
+A feature is the same when its template reads the same and its values are the same strings; a label, when it has the
+same name. What is new starts at zero; what is gone is left behind.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.vocabulary import Vocabulary
+from core.features.columns import Coder
+from core.features.index import UNKNOWN, Slots, find, keys_of
+from core.inference.vector import zeros
+from core.jit import kernel, readonly
+from core.learn.evaluation import Weights
+from core.learn.problem import Compiled
+from core.model.model import Model
+
+
+@kernel
+def _find_all(
+    cells: NDArray[np.uint64], rows: NDArray[np.int32], keys: NDArray[np.uint64], out: NDArray[np.int64]
+) -> None:
+    for i in range(keys.shape[0]):
+        out[i] = find(cells, rows, keys[i])
+
+
+def weights_of(model: Model, compiled: Compiled) -> Weights:
+    """The model's weights on the attributes and labels of another problem."""
+    problem = compiled.problem
+    names = {name: y for y, name in enumerate(problem.labels)}
+    label_of = np.array([names.get(name, -1) for name in model.labels], np.int64)
+    values = zeros((problem.attributes + len(problem.labels)) * problem.width, np.float32)
+    rows = values.reshape(-1, problem.width)
+
+    a = model.attributes
+    row_of = np.repeat(_rows_of(model, compiled), np.diff(a.starts))
+    label = label_of[a.labels]
+    kept = (row_of >= 0) & (label >= 0)
+    rows[row_of[kept], label[kept]] = a.weights[kept]
+
+    if problem.edges:
+        known = np.flatnonzero(label_of >= 0)
+        mapped = label_of[known]
+        rows[problem.attributes + mapped[:, None], mapped[None, :]] = model.transitions[np.ix_(known, known)]
+    return Weights(problem, values)
+
+
+def _rows_of(model: Model, compiled: Compiled) -> NDArray[np.int64]:
+    """The row of each of the model's attributes in the problem, -1 where there is none."""
+    a, index = model.attributes, compiled.index
+    old, new = model.slots, index.slots
+    values = _recoded(old, model, compiled.coder)
+    # Keys mix the template's identity, which is its text: equal in both wherever the template is.
+    keys = keys_of(old, a.templates, a.value_starts, values)
+    found = np.full(a.size, -1, np.int64)
+    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), found)
+    arity = np.diff(a.value_starts)
+    unknown = np.repeat(np.arange(a.size), arity)[values == UNKNOWN]
+    found[unknown] = -1
+    found[~np.isin(old.seeds, new.seeds)[a.templates]] = -1
+    return found
+
+
+def _recoded(slots: Slots, model: Model, coder: Coder) -> NDArray[np.int32]:
+    """The values of the model's attributes in the codes of another coder; boundaries stay as they are."""
+    a = model.attributes
+    starts = slots.starts[a.templates].astype(np.int64)
+    arity = np.diff(a.value_starts)
+    within = np.arange(a.value_starts[-1]) - np.repeat(a.value_starts[:-1], arity)
+    columns = slots.columns[np.repeat(starts, arity) + within]
+    values = a.values.copy()
+    for column, vocabulary in enumerate(model.coder.vocabularies):
+        here = (columns == column) & (a.values >= 0)
+        target = _same_column(model, column, coder)
+        if target is None:
+            values[here] = UNKNOWN
+        else:
+            ids = target.lookup(vocabulary.text, vocabulary.offsets[:-1], vocabulary.offsets[1:])
+            values[here] = ids[a.values[here]]
+    return readonly(values, np.int32)
+
+
+def _same_column(model: Model, column: int, coder: Coder) -> Vocabulary | None:
+    """The vocabulary of the same column: by number, or for a derived one by name and definition."""
+    base = len(model.coder.base)
+    if column < base:
+        return coder.base[column] if column < len(coder.base) else None
+    old = model.coder.derived[column - base]
+    for derived in coder.derived:
+        if (derived.name, derived.spec) == (old.name, old.spec):
+            return derived.vocabulary
+    return None

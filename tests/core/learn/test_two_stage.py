@@ -1,0 +1,87 @@
+"""SGD, then OWL-QN from where it stopped."""
+
+from itertools import takewhile
+
+import numpy as np
+import pytest
+
+from core.corpus.conll import read_conll
+from core.corpus.generate import generate
+from core.features.spec import FeatureSpec
+from core.learn.lbfgs import OwlqnSpec, QuasiNewton
+from core.learn.problem import Problem, compile_corpus
+from core.learn.registry import trainer_of
+from core.learn.sgd_l1 import SgdL1Spec
+from core.learn.two_stage import TwoStage, TwoStageSpec
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    corpus = read_conll(generate("references", 300, 3), max_line_bytes=1 << 16)
+    return compile_corpus(FeatureSpec(preset="chunking", pairs="seen").resolve(2), corpus).problem
+
+
+def _objectives(trainer, problem):
+    state = trainer.start(problem)
+    return {r.pass_number: r.objective for r in trainer.passes(problem, state, 1) if r.pass_done}, state
+
+
+def test_the_second_stage_goes_on_where_the_first_stopped_and_ends_where_owlqn_does(problem: Problem):
+    spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3), second=OwlqnSpec(tolerance=1e-5))
+    objectives, _ = _objectives(TwoStage(spec, 1), problem)
+    alone, _ = _objectives(QuasiNewton(OwlqnSpec(l1=0.5, tolerance=1e-5), 1), problem)
+    assert list(objectives) == list(range(1, len(objectives) + 1))
+    assert [objectives[i] for i in (1, 2, 3)] == [None] * 3
+    final = alone[len(alone)]
+    assert objectives[len(objectives)] == pytest.approx(final, rel=3e-3)
+
+    def passes_to_within(curve, share):
+        return next(number for number, value in curve.items() if value is not None and value < final * (1 + share))
+
+    assert passes_to_within(objectives, 0.05) < 0.9 * passes_to_within(alone, 0.05)
+
+
+def test_a_run_resumed_in_either_stage_gives_the_same_weights(problem: Problem):
+    spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3))
+    for stop in (2, 3, 9):
+        trainer = TwoStage(spec, 1)
+        state = trainer.start(problem)
+        for report in trainer.passes(problem, state, 1):
+            if report.pass_done and report.pass_number == stop:
+                copy = {name: array.copy() for name, array in state.items()}
+            if report.pass_done and report.pass_number == 15:
+                break
+        for report in trainer.passes(problem, copy, 1):
+            if report.pass_done and report.pass_number == 15:
+                break
+        assert (
+            trainer.weights(problem, state).values.tobytes()
+            == trainer.weights(problem, copy).values.tobytes()
+        )
+
+
+def test_weights_are_those_of_the_stage_that_runs(problem: Problem):
+    trainer = trainer_of(TwoStageSpec(first=SgdL1Spec(passes=2)), 1)
+    state = trainer.start(problem)
+    reports = trainer.passes(problem, state, 1)
+    list(takewhile(lambda r: not (r.pass_done and r.pass_number == 1), reports))
+    first = trainer.weights(problem, state).values
+    assert np.count_nonzero(first) > 0
+    assert not state["second.w"].any()
+    list(takewhile(lambda r: not (r.pass_done and r.pass_number == 4), reports))
+    assert np.count_nonzero(trainer.weights(problem, state).values) == np.count_nonzero(state["second.w"])
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"l1": 0.0}, "greater than 0"),
+        ({"l1": 0.5, "first": {"kind": "sgd-l1", "l1": 0.7}}, "share one penalty"),
+        ({"l1": 0.5, "second": {"kind": "owlqn", "l1": 0.7}}, "share one penalty"),
+        ({"passes": 5}, "exceed first.passes"),
+        ({"first": {"kind": "owlqn"}}, "sgd-l1"),
+    ],
+)
+def test_stages_that_cannot_be_are_refused(body, reason):
+    with pytest.raises(ValueError, match=reason):
+        TwoStageSpec.model_validate(body)

@@ -1,0 +1,81 @@
+"""Weights carry over by name: of template, values and label."""
+
+import numpy as np
+
+from core.corpus.conll import read_conll
+from core.corpus.generate import generate
+from core.features.spec import FeatureSpec
+from core.learn.evaluation import Weights
+from core.learn.problem import Compiled, compile_corpus
+from core.learn.warm_start import weights_of
+from core.model.build import build_model
+from core.model.model import Model
+
+TEMPLATES = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nU02:%x[0,low]\nB"
+DERIVED = {"low": {"kind": "lower"}}
+
+
+def _compiled(text: bytes, templates: str = TEMPLATES, derived=DERIVED) -> Compiled:
+    corpus = read_conll([text], max_line_bytes=1 << 16)
+    spec = FeatureSpec.model_validate({"templates": templates, "derived": derived})
+    return compile_corpus(spec.resolve(2), corpus)
+
+
+def _with_random_weights(compiled: Compiled) -> tuple[Weights, Model]:
+    problem = compiled.problem
+    values = np.zeros((problem.attributes + len(problem.labels), problem.width), np.float32)
+    values[:, : len(problem.labels)] = np.random.default_rng(3).normal(
+        size=(len(values), len(problem.labels))
+    )
+    weights = Weights(problem, values.reshape(-1))
+    return weights, build_model(compiled, weights)
+
+
+def _named(model: Model) -> dict[tuple[str, str], float]:
+    a = model.attributes
+    out = {}
+    for i in range(a.size):
+        for k in range(a.starts[i], a.starts[i + 1]):
+            out[model.attribute_name(i), model.labels[a.labels[k]]] = float(a.weights[k])
+    for i, before in enumerate(model.labels):
+        for j, after in enumerate(model.labels):
+            out[before, after] = float(model.transitions[i, j])
+    return {key: weight for key, weight in out.items() if weight}
+
+
+def test_on_the_same_corpus_every_weight_carries_over():
+    compiled = _compiled(b"".join(generate("references", 40, 1)))
+    weights, model = _with_random_weights(compiled)
+    np.testing.assert_array_equal(weights_of(model, compiled).values, weights.values)
+
+
+def test_on_another_corpus_what_still_exists_carries_over_by_name():
+    old = _compiled(b"The DT B-X\ncat NN I-X\nsat VB O\n\nOx NN B-Y\n")
+    _, model = _with_random_weights(old)
+    new = _compiled(b"An DT B-Z\nox NN B-Y\nsat VB O\n\nThe DT B-X\ndog NN O\n")
+    carried = build_model(new, weights_of(model, new))
+    before, after = _named(model), _named(carried)
+    assert after
+    assert all(before[key] == weight for key, weight in after.items())
+    labels = set(new.problem.labels)
+    assert after[("U00:The", "B-X")] == before["U00:The", "B-X"]
+    assert ("U00:dog", "O") not in after
+    assert not any("B-Z" in key for key in after)
+    assert {key for key in before if key[0] in labels and key[1] in labels} <= set(after)
+
+
+def test_a_template_that_is_new_or_gone_carries_nothing():
+    text = b"The DT B\ncat NN I\n"
+    old = _compiled(text, "U00:%x[0,0]\nU09:%x[0,1]\nB", {})
+    _, model = _with_random_weights(old)
+    new = _compiled(text, "U00:%x[0,0]\nU05:%x[0,1]", {})
+    carried = _named(build_model(new, weights_of(model, new)))
+    assert {name.split(":")[0] for name, _ in carried} == {"U00"}
+
+
+def test_a_derived_column_of_another_meaning_carries_nothing():
+    text = b"The DT B\ncat NN I\n"
+    old = _compiled(text, "U00:%x[0,d]", {"d": {"kind": "prefix", "n": 2}})
+    _, model = _with_random_weights(old)
+    new = _compiled(text, "U00:%x[0,d]", {"d": {"kind": "suffix", "n": 2}})
+    assert not weights_of(model, new).values.any()
