@@ -5,7 +5,7 @@ one array. What is stored is not always what is meant: penalties are paid lazily
 
     scale * soft(row, base + sign * touched[row])
 
-so that one kernel serves every lazy penalty (see `descent`); plain weights are read with base, sign = 0 and scale = 1.
+so that one kernel serves every lazy penalty (see `updates`); plain weights are read with base, sign = 0 and scale = 1.
 """
 
 from typing import Any, NamedTuple

@@ -1,13 +1,14 @@
 """`sgd`: stochastic gradient descent with an L2 penalty.
 
-Optimises sum of -log p(y | x) + (l2 / 2) |w|^2. The decay of all weights at each update is one scale (see `descent`).
+Optimises sum of -log p(y | x) + (l2 / 2) |w|^2. The decay of all weights at each update is one scale (see `updates`).
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from core.learn.descent import DECAY, Descent, DescentSpec
+from core.learn.descent import Descent, DescentSpec
+from core.learn.updates import DECAY
 
 
 class SgdSpec(DescentSpec):

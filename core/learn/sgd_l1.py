@@ -1,14 +1,15 @@
 """`sgd-l1`: stochastic gradient descent with an L1 penalty (Tsuruoka, Tsujii & Ananiadou 2009).
 
 Optimises sum of -log p(y | x) + l1 |w|_1. The three rules of the penalty, and how each is paid lazily, are told in
-`descent`; `line_search: "heuristic"` is Zhou, Qiu & Huang 2011, section 3.5.
+`updates`; `line_search: "heuristic"` is Zhou, Qiu & Huang 2011, section 3.5.
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from core.learn.descent import CLIPPING, CUMULATIVE, NAIVE, Descent, DescentSpec
+from core.learn.descent import Descent, DescentSpec
+from core.learn.updates import CLIPPING, CUMULATIVE, NAIVE
 
 _MODES = {"cumulative": CUMULATIVE, "clipping": CLIPPING, "naive": NAIVE}
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from core.learn import descent
+from core.learn import updates
 from core.learn.order import pass_order
 from core.learn.pairs import mask_of, pairs_of, seen_marks
 from core.learn.schedule import Schedule
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from tests import naive
+from tests.core.learn.runs import trained
 from tests.core.problems import random_problem
 
 
@@ -19,14 +20,6 @@ class ExactSgd(Sgd):
 
 class ExactSgdL1(SgdL1):
     dtype = np.float64
-
-
-def _trained(problem, passes, trainer, seed=3):
-    state = trainer.start(problem)
-    for report in trainer.passes(problem, state, seed):
-        if report.pass_done and report.pass_number == passes:
-            return trainer.weights(problem, state)
-    raise AssertionError
 
 
 def _plan(sentences, passes, eta0=0.5, alpha=0.9):
@@ -42,7 +35,7 @@ def _plan(sentences, passes, eta0=0.5, alpha=0.9):
 def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued):
     problem, twins = random_problem(3, valued=valued)
     spec = SgdSpec(l2=0.9, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
-    weights = _trained(problem, 3, ExactSgd(spec))
+    weights = trained(problem, 3, ExactSgd(spec))
     expected, expected_edges = naive.sgd(
         twins, (problem.attributes, 3), *_plan(len(twins), 3), 0.9, True, batch
     )
@@ -60,7 +53,7 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
         lowest = min(lowest, float(state["penalty"][0]))
         if report.pass_done and report.pass_number == 3:
             break
-    assert lowest >= descent.SMALLEST_SCALE
+    assert lowest >= updates.SMALLEST_SCALE
     expected, _ = naive.sgd(twins, (problem.attributes, 3), *_plan(40, 3, 0.9, 1.0), 30.0, True)
     np.testing.assert_allclose(trainer.weights(problem, state).attribute_rows, expected, atol=1e-9)
 
@@ -68,11 +61,11 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
 def test_the_heuristic_line_search_is_zhous_algorithm():
     problem, twins = random_problem(12, sentences=8)
     spec = SgdL1Spec(l1=0.3, schedule=Schedule(eta0=0.5, alpha=0.9), line_search="heuristic")
-    weights = _trained(problem, 2, ExactSgdL1(spec))
+    weights = trained(problem, 2, ExactSgdL1(spec))
     expected, expected_edges = naive.sgd_l1_searched(twins, (problem.attributes, 3), *_plan(8, 2), 0.3)
     np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
     np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
-    plain = _trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
+    plain = trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
     assert np.abs(plain.attribute_rows - weights.attribute_rows).max() > 1e-3
 
 
@@ -88,7 +81,7 @@ def test_the_heuristic_line_search_is_zhous_algorithm():
 )
 def test_weights_that_do_not_exist_stay_zero(trainer):
     problem, _ = random_problem(4, labels=5, sentences=10, seen_pairs=True)
-    weights = _trained(problem, 3, trainer)
+    weights = trained(problem, 3, trainer)
     marks = seen_marks(problem)
     both = np.concatenate([weights.attribute_rows, weights.transitions])
     assert not both[~marks].any()

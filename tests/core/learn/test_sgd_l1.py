@@ -14,6 +14,7 @@ from core.learn.schedule import Schedule
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Diverged
 from tests import naive
+from tests.core.learn.runs import trained
 from tests.core.problems import random_problem
 
 
@@ -23,21 +24,13 @@ class Exact(SgdL1):
     dtype = np.float64
 
 
-def _trained(problem, passes, trainer, seed=3):
-    state = trainer.start(problem)
-    for report in trainer.passes(problem, state, seed):
-        if report.pass_done and report.pass_number == passes:
-            return trainer.weights(problem, state)
-    raise AssertionError
-
-
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
 @pytest.mark.parametrize("edges", [True, False])
 @pytest.mark.parametrize("valued", [False, True])
 def test_weights_equal_the_literal_procedure(penalty, edges, valued):
     problem, twins = random_problem(5, edges=edges, valued=valued)
     schedule = Schedule(eta0=0.7, alpha=0.8)
-    weights = _trained(problem, 3, Exact(SgdL1Spec(l1=0.4, penalty=penalty, schedule=schedule)))
+    weights = trained(problem, 3, Exact(SgdL1Spec(l1=0.4, penalty=penalty, schedule=schedule)))
     n = len(twins)
     expected, expected_edges = naive.sgd_l1(
         twins,
@@ -60,7 +53,7 @@ def test_weights_equal_the_literal_procedure(penalty, edges, valued):
 def test_batches_sum_gradients_at_the_same_weights(penalty, batch):
     problem, twins = random_problem(8, sentences=7)
     spec = SgdL1Spec(l1=0.3, penalty=penalty, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
-    weights = _trained(problem, 2, Exact(spec))
+    weights = trained(problem, 2, Exact(spec))
     orders = [pass_order(7, 3, number) for number in (1, 2)]
     rates = [[0.5 * 0.9 ** ((p * 7 + k) / 7) for k in range(7)] for p in range(2)]
     expected, expected_edges = naive.sgd_l1(
@@ -115,14 +108,14 @@ def test_gradient_equals_finite_differences(valued):
 
 def test_exact_loss_equals_enumeration():
     problem, twins = random_problem(4)
-    weights = _trained(problem, 2, Exact(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
+    weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
     expected = naive.loss(twins, weights.attribute_rows, weights.transitions)
     assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_decoding_finds_the_best_labelling_of_each_sentence():
     problem, twins = random_problem(6)
-    weights = _trained(problem, 2, Exact(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
+    weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
     expected = [naive.best(s.emissions(weights.attribute_rows), weights.transitions) for s in twins]
     assert weights.decode(problem).tolist() == [y for path in expected for y in path]
 
@@ -140,15 +133,15 @@ def test_loss_survives_weights_beyond_the_range_of_float32():
 def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     problem, _ = random_problem(5, sentences=20)
     trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0=0.3)))
-    first, second = _trained(problem, 3, trainer, seed=1), _trained(problem, 3, trainer, seed=1)
+    first, second = trained(problem, 3, trainer, seed=1), trained(problem, 3, trainer, seed=1)
     assert first.values.tobytes() == second.values.tobytes()
-    assert first.values.tobytes() != _trained(problem, 3, trainer, seed=2).values.tobytes()
+    assert first.values.tobytes() != trained(problem, 3, trainer, seed=2).values.tobytes()
 
 
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights():
     problem, _ = random_problem(5, sentences=20)
     trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0="auto")))
-    straight = _trained(problem, 4, trainer)
+    straight = trained(problem, 4, trainer)
     state = trainer.start(problem)
     for report in trainer.passes(problem, state, 3):
         if report.pass_done and report.pass_number == 2:

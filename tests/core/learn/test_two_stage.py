@@ -36,7 +36,9 @@ def test_the_second_stage_goes_on_where_the_first_stopped_and_ends_where_owlqn_d
     assert objectives[len(objectives)] == pytest.approx(final, rel=3e-3)
 
     def passes_to_within(curve, share):
-        return next(number for number, value in curve.items() if value is not None and value < final * (1 + share))
+        return next(
+            number for number, value in curve.items() if value is not None and value < final * (1 + share)
+        )
 
     assert passes_to_within(objectives, 0.05) < 0.9 * passes_to_within(alone, 0.05)
 

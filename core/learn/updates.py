@@ -1,0 +1,290 @@
+"""The updates of stochastic gradient descent, as kernels.
+
+    w <- w + eta_k sum over the batch of (d/dw) log p(y_j | x_j; w),   and a penalty, by one of four rules.
+
+With u_k = (l1 / N) sum of eta up to k:
+- `CUMULATIVE`: a weight receives the difference between u_k and the penalty it has had so far (Tsuruoka et al. 2009,
+  section 3.2). That is exactly `w = soft(g, u at the weight's last touch)` with g the plain sum of its gradient steps,
+  so g and one number a row are all there is to store: a row is read as `soft(g, touched)`, and using it sets `touched`
+  to u_k.
+- `CLIPPING`: each update shrinks every weight by eta_k l1 / N without crossing zero. Lazily: a row that was settled at
+  u' owes u - u' when it is read next, so `touched` holds the u it was settled at.
+- `NAIVE`: each update subtracts eta_k l1 / N sign(w) from every weight. A dense sweep; kept for comparison.
+- `DECAY`: each update multiplies every weight by 1 - eta_k l2 / N. Lazily: weights are stored divided by one scale.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.inference import vector as v
+from core.inference.chain import Chain, Edges, Floats
+from core.jit import kernel
+from core.learn.evaluation import Model, sequence_loss, sequence_posterior
+from core.learn.problem import Sequences
+from core.learn.rows import Reading, Rows, add_to_row, load_edges, settle_row, subtract_gold, value_of
+
+CUMULATIVE, CLIPPING, NAIVE, DECAY = 0, 1, 2, 3
+#: The scale of DECAY is multiplied into the weights when it falls below this, long before float32 would notice.
+SMALLEST_SCALE = 1e-5
+#: Trials of the heuristic line search, and the factor between their rates (Zhou et al. 2011, section 3.5).
+LINE_TRIALS, LINE_FACTOR = 3, 0.5
+
+
+@kernel
+def reading_of(mode: int, total: float) -> Reading:
+    """How rows are read under a rule. `total` is u, or the scale of DECAY."""
+    if mode == CUMULATIVE:
+        return Reading(0.0, 1.0, 1.0)
+    if mode == CLIPPING:
+        return Reading(total, -1.0, 1.0)
+    return Reading(0.0, 0.0, total if mode == DECAY else 1.0)
+
+
+@kernel
+def _after(mode: int, total: float, rate: float, strength: float, count: int) -> float:
+    """u, or the scale, after an update of `count` sequences; `strength` is l1 / N or l2 / N."""
+    if mode == DECAY:
+        return total * max(1.0 - rate * strength * count, 1e-3)
+    return total + rate * strength * count
+
+
+@kernel
+def _sweep(weights: Floats, penalty: float) -> None:
+    """w -= penalty * sign(w), over everything."""
+    kind = weights.dtype.type
+    step, zero = kind(penalty), kind(0)
+    for i in range(weights.shape[0]):
+        w = weights[i]
+        weights[i] = w - step if w > zero else w + step if w < zero else w
+
+
+@kernel
+def _rescale(weights: Floats, scale: float) -> None:
+    for i in range(weights.shape[0]):
+        weights[i] *= weights.dtype.type(scale)
+
+
+@kernel
+def _add_steps(
+    data: Sequences, sentence: int, at: int, rate: float, mark: float, r: Rows, c: Chain, width: int
+) -> None:
+    """Add rate * `beta` to the rows of a sentence and mark them touched."""
+    kind = r.touched.dtype.type
+    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
+        step = (at + token - data.offsets[sentence]) * width
+        for k in range(data.starts[token], data.starts[token + 1]):
+            row = np.int64(data.rows[k])
+            r.touched[row] = kind(mark)
+            add_to_row(r, row, kind(rate) * kind(value_of(data, k)), c.beta, step, width)
+
+
+@kernel
+def _add_edge_steps(
+    attributes: int, labels: int, rate: float, mark: float, r: Rows, c: Chain, width: int
+) -> None:
+    for y in range(labels):
+        r.touched[attributes + y] = r.touched.dtype.type(mark)
+        add_to_row(r, attributes + y, rate, c.pairs, y * width, width)
+
+
+@kernel
+def _settle_rows(data: Sequences, sentence: int, before: float, r: Rows, width: int) -> None:
+    """Pay what the rows of a sentence owe at u = before. A row met twice owes nothing the second time."""
+    mark = r.touched.dtype.type(before)
+    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
+        for k in range(data.starts[token], data.starts[token + 1]):
+            row = np.int64(data.rows[k])
+            settle_row(r, row, mark - r.touched[row], width)
+            r.touched[row] = mark
+
+
+@kernel
+def _settle_edges(attributes: int, labels: int, before: float, r: Rows, width: int) -> None:
+    mark = r.touched.dtype.type(before)
+    for row in range(attributes, attributes + labels):
+        settle_row(r, row, mark - r.touched[row], width)
+        r.touched[row] = mark
+
+
+@kernel
+def _edge_direction(
+    data: Sequences, order: NDArray[np.int64], first: int, last: int, pairs: Floats, labels: int, width: int
+) -> None:
+    """Turn expected transitions into the direction of ascent: gold counts - expected."""
+    minus = v.splat(pairs.dtype.type(-1))
+    for k in range(0, labels * width, v.LANES):
+        v.store(pairs, k, v.multiply(v.load(pairs, k), minus))
+    for i in range(first, last):
+        for token in range(data.offsets[order[i]] + 1, data.offsets[order[i] + 1]):
+            pairs[data.gold[token - 1] * width + data.gold[token]] += pairs.dtype.type(1)
+
+
+class Search(NamedTuple):
+    """Scratch of the heuristic line search; `stamps` is empty when there is none."""
+
+    stamps: NDArray[np.int64]  # (rows,) the update in which a row was last met
+    unique: NDArray[np.int64]  # rows of the sample, each once
+    saved: Floats  # (unique * width,) their weights before the trial
+    saved_touched: Floats
+
+
+@kernel
+def _unique_rows(
+    data: Sequences, sentence: int, attributes: int, labels: int, paired: bool, number: int, s: Search
+) -> int:
+    """List the rows that a sample uses, each once; returns how many."""
+    count = 0
+    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
+        for k in range(data.starts[token], data.starts[token + 1]):
+            row = data.rows[k]
+            if s.stamps[row] != number:
+                s.stamps[row] = number
+                s.unique[count] = row
+                count += 1
+    if paired:
+        for row in range(attributes, attributes + labels):
+            s.unique[count] = row
+            count += 1
+    return count
+
+
+@kernel
+def _save(s: Search, count: int, r: Rows, width: int, back: bool) -> None:
+    """Copy the sample's rows away, or back."""
+    for i in range(count):
+        row = s.unique[i]
+        if back:
+            r.touched[row] = s.saved_touched[i]
+        else:
+            s.saved_touched[i] = r.touched[row]
+        for j in range(0, width, v.LANES):
+            if back:
+                v.store(r.weights, row * width + j, v.load(s.saved, i * width + j))
+            else:
+                v.store(s.saved, i * width + j, v.load(r.weights, row * width + j))
+
+
+@kernel
+def _norm(s: Search, count: int, r: Rows, reading: Reading, width: int) -> float:
+    """|w|_1 over the sample's rows."""
+    norm = 0.0
+    kind = r.weights.dtype.type
+    for i in range(count):
+        row = s.unique[i]
+        owed = v.splat(kind(kind(reading.base) + kind(reading.sign) * r.touched[row]))
+        acc = v.zero(r.weights)
+        for j in range(0, width, v.LANES):
+            w = v.soft(v.load(r.weights, row * width + j), owed)
+            acc = v.add(acc, v.maximum(w, v.subtract(v.zero(r.weights), w)))
+        norm += float(v.total(acc))
+    return norm
+
+
+class Task(NamedTuple):
+    """What stays the same over a pass."""
+
+    mode: int
+    batch: int
+    strength: float  # l1 / N or l2 / N
+    attributes: int
+    labels: int
+    width: int
+    edges: bool
+
+
+@kernel
+def _update(
+    data: Sequences, order: NDArray[np.int64], first: int, last: int, rate: float, before: float, after: float,
+    paired: bool, k: Task, r: Rows, c: Chain,
+) -> None:  # fmt: skip
+    """One step along the direction in `beta` and `pairs`, with its penalty."""
+    mark = before if k.mode == CLIPPING else after
+    if k.mode == NAIVE:
+        _sweep(r.weights, after - before)
+    elif k.mode == CLIPPING:
+        for i in range(first, last):
+            _settle_rows(data, order[i], before, r, k.width)
+        if paired:
+            _settle_edges(k.attributes, k.labels, before, r, k.width)
+    if k.mode == DECAY:
+        rate /= after
+    at = 0
+    for i in range(first, last):
+        _add_steps(data, order[i], at, rate, mark, r, c, k.width)
+        at += data.offsets[order[i] + 1] - data.offsets[order[i]]
+    if paired:
+        _add_edge_steps(k.attributes, k.labels, rate, mark, r, c, k.width)
+
+
+@kernel
+def _searched_rate(
+    data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, loss: float, number: int,
+    paired: bool, k: Task, r: Rows, e: Edges, c: Chain, s: Search,
+) -> float:  # fmt: skip
+    """Zhou's Algorithm 1: the rate, among a few around the scheduled one, that lowers the sample's objective most.
+
+    l = -log p + (l1 / N) sum of |w| over the sample's features (Eq. 14), measured after each trial step. Rates are
+    doubled while trials beat the value without a step; after the first that does not, halved from the scheduled one.
+    """
+    count = _unique_rows(data, order[i], k.attributes, k.labels, paired, number, s)
+    initial = loss + k.strength * _norm(s, count, r, reading_of(k.mode, before), k.width)
+    _save(s, count, r, k.width, False)
+    trial, best_rate, lowest, worse = rate, rate, np.inf, False
+    for _ in range(LINE_TRIALS):
+        after = _after(k.mode, before, trial, k.strength, 1)
+        _update(data, order, i, i + 1, trial, before, after, paired, k, r, c)
+        reading = reading_of(k.mode, after)
+        shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
+        value = sequence_loss(data, order[i], Model(r, reading, shift, k.labels, k.width), e, c, 0)
+        value += k.strength * _norm(s, count, r, reading, k.width)
+        _save(s, count, r, k.width, True)
+        if value < lowest:
+            best_rate, lowest = trial, value
+        if value > initial and not worse:
+            worse = True
+            trial = rate * LINE_FACTOR
+        elif worse:
+            trial *= LINE_FACTOR
+        else:
+            trial /= LINE_FACTOR
+    return best_rate
+
+
+@kernel
+def run_updates(
+    data: Sequences, order: NDArray[np.int64], rates: NDArray[np.float64], first: int, last: int, k: Task, r: Rows,
+    total: NDArray[np.float64], e: Edges, c: Chain, s: Search,
+) -> float:  # fmt: skip
+    """Updates `first` to `last` of a pass; returns the loss met on the way. total[0] is u, or the scale of DECAY."""
+    loss = 0.0
+    denormals = v.flush_denormals()
+    for b in range(first, last, k.batch):
+        stop = min(b + k.batch, last)
+        rate, before = rates[b], total[0]
+        reading = reading_of(k.mode, before)
+        model = Model(
+            r, reading, load_edges(r, k.attributes, k.labels, reading, k.width, e), k.labels, k.width
+        )
+        c.pairs[:] = 0
+        at, paired, met = 0, False, 0.0
+        for i in range(b, stop):
+            begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
+            if n > 0:
+                met += sequence_posterior(data, order[i], model, k.edges, e, c, at)
+                subtract_gold(c, at, data.gold, begin, n, k.width)
+                paired |= k.edges and n > 1
+                at += n
+        if paired:
+            _edge_direction(data, order, b, stop, c.pairs, k.labels, k.width)
+        if s.stamps.shape[0] > 0:
+            rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s)
+        total[0] = _after(k.mode, before, rate, k.strength, stop - b)
+        _update(data, order, b, stop, rate, before, total[0], paired, k, r, c)
+        if k.mode == DECAY and total[0] < SMALLEST_SCALE:
+            _rescale(r.weights, total[0])
+            total[0] = 1.0
+        loss += met
+    v.restore_denormals(denormals)
+    return loss
