@@ -1,5 +1,6 @@
 """A runner that counts: real work for a worker without the cost of training. Run as a module, it is a worker."""
 
+import logging
 import sys
 import time
 from dataclasses import dataclass
@@ -65,8 +66,9 @@ def count(job: JobRow, workplace: Workplace) -> Running:
         for part in range(1, slices + 1):
             time.sleep(spec["pass_s"] / slices)
             yield Counted(number, passes, pass_done=part == slices)
-        if number == 1:
-            time.sleep(spec.get("deaf_s", 0))
+        if number == 1 and "deaf_s" in spec:
+            logging.getLogger(__name__).info("deaf from now on")
+            time.sleep(spec["deaf_s"])
         if number == 2 and spec.get("fail") == "invalid":
             raise Invalid("pass 2 is no good", [Fault("bad label", line=7)], code="bad_pass")
         if number == 2 and spec.get("fail") == "defect":
