@@ -1,6 +1,6 @@
 """CoNLL-2000 through the service: upload, train twice with one seed, compare the bytes, score on the test set.
 
-    python -m benchmarks.service --data ../shared/data
+python -m benchmarks.service --data ../shared/data
 """
 
 import argparse
@@ -41,7 +41,9 @@ def trained(client: Client, corpus: str, dev: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
