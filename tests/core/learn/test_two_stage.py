@@ -17,7 +17,7 @@ from core.learn.two_stage import TwoStage, TwoStageSpec
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    corpus = read_conll(generate("references", 300, 3), max_line_bytes=1 << 16)
+    corpus = read_conll(generate("references", 120, 3), max_line_bytes=1 << 16)
     return compile_corpus(FeatureSpec(preset="chunking", pairs="seen").resolve(2), corpus).problem
 
 
@@ -27,13 +27,13 @@ def _objectives(trainer, problem):
 
 
 def test_the_second_stage_goes_on_where_the_first_stopped_and_ends_where_owlqn_does(problem: Problem):
-    spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3), second=OwlqnSpec(tolerance=1e-5))
+    spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3), second=OwlqnSpec(tolerance=1e-4))
     objectives, _ = _objectives(TwoStage(spec, 1), problem)
-    alone, _ = _objectives(QuasiNewton(OwlqnSpec(l1=0.5, tolerance=1e-5), 1), problem)
+    alone, _ = _objectives(QuasiNewton(OwlqnSpec(l1=0.5, tolerance=1e-4), 1), problem)
     assert list(objectives) == list(range(1, len(objectives) + 1))
     assert [objectives[i] for i in (1, 2, 3)] == [None] * 3
     final = alone[len(alone)]
-    assert objectives[len(objectives)] == pytest.approx(final, rel=3e-3)
+    assert objectives[len(objectives)] == pytest.approx(final, rel=1e-2)
 
     def passes_to_within(curve, share):
         return next(
