@@ -59,14 +59,16 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tagsmith needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# Wheels only: nothing of the lock is compiled on the way in. The project itself is installed in place.
+# Wheels only: nothing of the lock is built on the way in. Without byte-compiling, which Python does for what it really
+# imports, the installation takes half the time. The project itself is installed in place.
+INSTALL := $(PIP) install --quiet --no-compile --require-hashes --only-binary :all:
 $(RUNTIME): | $(VENV)/bin/python
-	$(PIP) install --quiet --require-hashes --only-binary :all: -r requirements.txt
+	$(INSTALL) -r requirements.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/runtime-*
 	@touch $@
 
 $(DEV): $(RUNTIME)
-	$(PIP) install --quiet --require-hashes --only-binary :all: -r requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
 	@rm -f $(VENV)/dev-*
 	@touch $@
