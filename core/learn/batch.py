@@ -4,16 +4,14 @@
 
 Two sweeps. Forward-backward over the sentences leaves the marginals of every token; then each attribute adds up the
 marginals of the tokens it occurs at. The second sweep writes every entry of the gradient once: threads need no vectors
-of their own and no order of arrival, so the result is the same, bit for bit, for any number of threads. Work is cut
-into pieces of a few hundredths of a second, run by threads that hold no GIL.
+of their own and no order of arrival, so the result is the same, bit for bit, for any number of threads.
 
 Sums over tokens are always in float64. The chains are in float32, half the memory traffic, with a relative error of the
 loss near 1e-8; with `dtype` float64 the chains are too, for the last digits.
 """
 
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +19,21 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import kernel
+from core.jit import inlined, kernel
 from core.learn.evaluation import Model, Weights, sequence_posterior
 from core.learn.pairs import Occurrences, Pairs, gold_counts, occurrences_of, pairs_of
+from core.learn.pieces import Pool
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import EVERYTHING, PLAIN, Rows, load_edges
+from core.learn.vectors import Vectors
 
 #: Tokens of one piece of the first sweep, and cells (attribute at a token) of one piece of the second.
-PIECE_TOKENS = 20_000
-PIECE_CELLS = 1_000_000
+PIECE_TOKENS = 5_000
+PIECE_CELLS = 100_000
+#: Parameters of one piece of laying out the weights.
+PIECE_PARAMETERS = 50_000
+#: Occurrences between asking for marginals and adding them: about the latency of memory.
+AHEAD = 16
 
 
 @kernel
@@ -63,22 +67,72 @@ def _posteriors(
     return loss
 
 
+@inlined
+def _ask(o: Occurrences, k: Any, marginals: Floats, width: int) -> None:
+    """Prefetch the marginals that occurrence k will add."""
+    if k < o.tokens.shape[0]:
+        at = np.int64(o.tokens[k]) * width
+        v.prefetch(marginals, at)
+        v.prefetch(marginals, at + width - 1)
+
+
+@inlined
+def _part(o: Occurrences, k: Any, marginals: Floats, at: Any, acc: Any) -> Any:
+    """acc + value of occurrence k * eight of its marginals."""
+    row = v.widened(v.load(marginals, at))
+    if o.values.shape[0] > 0:
+        return v.fma(row, v.splat(np.float64(o.values[k])), acc)
+    return v.add(row, acc)
+
+
+@kernel
+def _sum_rows(o: Occurrences, a: int, marginals: Floats, width: int, sums: NDArray[np.float64]) -> None:
+    """sums = marginals of the tokens at which attribute a occurs, added up; three vectors at a time."""
+    first, last = o.starts[a], o.starts[a + 1]
+    j = 0
+    while width - j >= 3 * v.LANES:
+        x, y, z = v.zero(sums), v.zero(sums), v.zero(sums)
+        for k in range(first, last):
+            _ask(o, k + AHEAD, marginals, width)
+            at = np.int64(o.tokens[k]) * width + j
+            x = _part(o, k, marginals, at, x)
+            y = _part(o, k, marginals, at + v.LANES, y)
+            z = _part(o, k, marginals, at + 2 * v.LANES, z)
+        v.store(sums, j, x)
+        v.store(sums, j + v.LANES, y)
+        v.store(sums, j + 2 * v.LANES, z)
+        j += 3 * v.LANES
+    while j < width:
+        x = v.zero(sums)
+        for k in range(first, last):
+            _ask(o, k + AHEAD, marginals, width)
+            x = _part(o, k, marginals, np.int64(o.tokens[k]) * width + j, x)
+        v.store(sums, j, x)
+        j += v.LANES
+
+
 @kernel
 def _expectations(
     o: Occurrences, pairs: Pairs, marginals: Floats, gold: NDArray[np.float64], first: int, last: int, width: int,
     sums: NDArray[np.float64], gradient: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Entries of the gradient that belong to attributes `first:last`. `sums` is scratch of one row."""
-    valued = o.values.shape[0] > 0
+    """Entries of the gradient that belong to attributes `first:last`. `sums` is scratch of one row.
+
+    Most attributes are rare and have been seen with one label: for those one number a token is read, not a row.
+    """
     for a in range(first, last):
-        for j in range(0, width, v.LANES):
-            acc = v.zero(sums)
+        begin, end = pairs.starts[a], pairs.starts[a + 1]
+        if end - begin == 1:
+            total, y = 0.0, np.int64(pairs.labels[begin])
             for k in range(o.starts[a], o.starts[a + 1]):
-                row = v.widened(v.load(marginals, np.int64(o.tokens[k]) * width + j))
-                value = np.float64(o.values[k]) if valued else 1.0
-                acc = v.fma(row, v.splat(value), acc)
-            v.store(sums, j, acc)
-        for p in range(pairs.starts[a], pairs.starts[a + 1]):
+                if k + AHEAD < o.tokens.shape[0]:
+                    v.prefetch(marginals, np.int64(o.tokens[k + AHEAD]) * width + y)
+                value = np.float64(o.values[k]) if o.values.shape[0] > 0 else 1.0
+                total += value * np.float64(marginals[np.int64(o.tokens[k]) * width + y])
+            gradient[begin] = total - gold[begin]
+            continue
+        _sum_rows(o, a, marginals, width, sums)
+        for p in range(begin, end):
             gradient[p] = sums[pairs.labels[p]] - gold[p]
 
 
@@ -89,14 +143,16 @@ class Batch:
         labels, width = len(problem.labels), problem.width
         self.problem = problem
         self.pairs = pairs_of(problem)
-        self._threads = threads
         self._dtype = dtype
+        self._pool = Pool(threads)
+        self.vectors = Vectors(len(self.pairs.labels), self._pool)
         self._gold = gold_counts(problem, self.pairs)
         self._occurrences = occurrences_of(problem)
         self._rows = v.zeros((problem.attributes + labels) * width, dtype)
         self._marginals = v.zeros(problem.tokens * width, dtype)
         self._sentences = _cuts(problem.data.offsets, PIECE_TOKENS)
         self._attributes = _cuts(self._occurrences.starts, PIECE_CELLS)
+        self._layout = _cuts(self.pairs.starts, PIECE_PARAMETERS)
         self._pair_sums = np.zeros((len(self._sentences), labels * width))
         self._scratch = [ch.chain(problem.longest, labels, dtype) for _ in range(threads)]
         self._sums = [v.zeros(width, np.float64) for _ in range(threads)]
@@ -118,9 +174,12 @@ class Batch:
         return np.asarray(weights.values[rows * width + self.pairs.labels], np.float64)
 
     def evaluate(self, w: NDArray[np.float64]) -> Generator[None, None, tuple[float, NDArray[np.float64]]]:
-        """Loss and gradient at `w`, yielding between waves of pieces so that the caller may stop."""
+        """Loss and gradient at `w`, yielding between slices of work so that the caller may stop."""
         problem, labels, width = self.problem, len(self.problem.labels), self.problem.width
-        _expand(self.pairs, w, 0, len(self.pairs.starts) - 1, width, self._rows)
+        self._pool.sweep(
+            lambda piece, _: _expand(self.pairs, w, *self._layout[piece], width, self._rows),
+            len(self._layout),
+        )
         rows = Rows(self._rows, np.zeros(problem.attributes + labels, self._dtype), EVERYTHING)
         e = ch.edges(labels, self._dtype)
         shift = load_edges(rows, problem.attributes, labels, PLAIN, width, e)
@@ -143,9 +202,8 @@ class Batch:
                 gradient,
             )  # fmt: skip
 
-        with _waves(self._threads) as in_waves:
-            yield from in_waves(posteriors, len(self._sentences))
-            yield from in_waves(expectations, len(self._attributes))
+        yield from self._pool.slices(posteriors, len(self._sentences))
+        yield from self._pool.slices(expectations, len(self._attributes))
         self._transition_gradient(gradient)
         return float(losses.sum()), gradient
 
@@ -156,29 +214,6 @@ class Batch:
         counts = np.diff(self.pairs.starts[attributes:])
         rows = np.repeat(np.arange(len(counts)), counts)
         gradient[first:] = expected[rows * width + self.pairs.labels[first:]] - self._gold[first:]
-
-
-@contextmanager
-def _waves(threads: int) -> Iterator[Callable[[Callable[[int, int], None], int], Iterator[None]]]:
-    """Give a function that runs pieces on all threads, a wave at a time, yielding after each wave."""
-    if threads == 1:
-
-        def one_by_one(run: Callable[[int, int], None], pieces: int) -> Iterator[None]:
-            for piece in range(pieces):
-                run(piece, 0)
-                yield
-
-        yield one_by_one
-        return
-    with ThreadPoolExecutor(threads) as pool:
-
-        def in_waves(run: Callable[[int, int], None], pieces: int) -> Iterator[None]:
-            for first in range(0, pieces, threads):
-                wave = range(first, min(first + threads, pieces))
-                list(pool.map(run, wave, range(threads)))
-                yield
-
-        yield in_waves
 
 
 def _cuts(offsets: NDArray[np.int64], size: int) -> list[tuple[int, int]]:

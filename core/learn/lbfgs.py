@@ -14,6 +14,7 @@ from core.learn.evaluation import Weights
 from core.learn.problem import Problem
 from core.learn.quasi_newton import GRADIENT_TOLERANCE, PERIOD, Memory, Objective, Point, step
 from core.learn.trainer import Report, State, Trainer, TrainerSpec
+from core.learn.vectors import Vector, Vectors
 
 Found = TypeVar("Found")
 Strength = Annotated[float, Field(ge=0, le=1e6)]
@@ -59,6 +60,7 @@ class QuasiNewton(Trainer):
             "gradient": np.zeros(parameters),
             "steps": np.zeros((self.spec.memory, parameters)),
             "changes": np.zeros((self.spec.memory, parameters)),
+            "products": np.zeros((2 * self.spec.memory, 2 * self.spec.memory)),
             "stored": np.zeros(1, np.int64),
             "passes": np.zeros(1, np.int64),
             "double": np.zeros(1, np.int64),
@@ -69,14 +71,18 @@ class QuasiNewton(Trainer):
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
         del seed  # nothing here is drawn
         objective = self._objective(problem, state)
-        memory = Memory(state["steps"], state["changes"], state["stored"])
+        vectors = objective.vectors
+        memory = Memory(state["steps"], state["changes"], state["products"], state["stored"], vectors)
         number = int(state["passes"][0])
         if np.isnan(state["objectives"][0]):
             point = yield from self._watched(objective.at(state["w"]), number)
             state["gradient"][:], state["objectives"][0] = point.gradient, point.objective
         point = Point(state["w"].copy(), float(state["objectives"][0]), state["gradient"].copy())
-        while not self._converged(objective, point, state["objectives"]):
-            found = yield from self._watched(step(objective, memory, point), number)
+        while True:
+            steepest = objective.steepest(point)
+            if self._converged(vectors, point, steepest, state["objectives"]):
+                return
+            found = yield from self._watched(step(objective, memory, point, steepest), number)
             if found is None:
                 # No step is seen to lower F: the noise of float32 is larger than what is left to gain.
                 if state["double"][0]:
@@ -95,10 +101,10 @@ class QuasiNewton(Trainer):
         batch = Batch(problem, self._threads, np.float64) if state["double"][0] else self._of(problem)
         return Objective(batch, self.l1, self.l2)
 
-    def _converged(self, objective: Objective, point: Point, objectives: np.ndarray) -> bool:
+    def _converged(self, vectors: Vectors, point: Point, steepest: Vector, objectives: Vector) -> bool:
         """Andrew & Gao's rule on F, or a gradient that is nothing against the weights."""
-        norm = float(np.linalg.norm(objective.steepest(point)))
-        if norm <= GRADIENT_TOLERANCE * max(1.0, float(np.linalg.norm(point.w))):
+        slope2, norm2 = vectors.norms(steepest)[1], vectors.norms(point.w)[1]
+        if slope2 <= GRADIENT_TOLERANCE**2 * max(1.0, norm2):
             return True
         oldest, newest = objectives[PERIOD], objectives[0]
         return bool((oldest - newest) / PERIOD < self.spec.tolerance * abs(newest))

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.learn.batch import Batch
-
-Vector = NDArray[np.float64]
+from core.learn.vectors import Vector, Vectors
 
 #: Trials of one line search. Bisection from a step of 1 leaves the range of doubles behind long before.
 MAX_TRIALS = 30
@@ -40,46 +39,75 @@ class Point:
 
 
 class Memory:
-    """The last steps and gradient changes, as plain arrays of a state."""
+    """The last steps and gradient changes, as plain arrays of a state.
+
+    The two-loop recursion only ever adds multiples of the stored vectors to the gradient, so it is run on the factors,
+    with the products of all vectors at hand (Chen, Wang & Zhou 2014). Of these, an iteration brings those with the
+    newest pair and with the gradient: one sweep over the memory for them and one for the sum, instead of four.
+    """
 
     def __init__(
-        self, steps: NDArray[np.float64], changes: NDArray[np.float64], counts: NDArray[np.int64]
+        self, steps: Vector, changes: Vector, products: Vector, counts: NDArray[np.int64], vectors: Vectors
     ) -> None:
         self._steps, self._changes = steps, changes  # (memory, parameters) each
+        self._products = products  # (2 memory, 2 memory), of the steps and then the changes with each other
         self._counts = counts  # [pairs ever stored]
+        self._vectors = vectors
 
     @property
     def stored(self) -> int:
         """Pairs stored so far."""
         return int(self._counts[0])
 
-    def add(self, step: Vector, change: Vector) -> None:
-        """Keep a pair, unless its curvature is not safely positive."""
-        curvature = float(step @ change)
-        if curvature <= 1e-12 * float(change @ change):
+    def add(self, old: Point, new: Point) -> None:
+        """Keep the pair between two points, unless its curvature is not safely positive."""
+        along, square = self._vectors.curvature(new.w, old.w, new.gradient, old.gradient)
+        if along <= 1e-12 * square:
             return
         at = self.stored % len(self._steps)
-        self._steps[at], self._changes[at] = step, change
+        self._vectors.scaled_sum(new.w, -1.0, old.w, self._steps[at])
+        self._vectors.scaled_sum(new.gradient, -1.0, old.gradient, self._changes[at])
         self._counts[0] += 1
 
-    def apply(self, gradient: Vector) -> Vector:
-        """The inverse Hessian's estimate times the gradient (two-loop recursion)."""
+    def direction(self, steepest: Vector, *, clip: bool) -> tuple[Vector, float]:
+        """Minus the inverse Hessian's estimate times the gradient, and its slope; with `clip`, only where F falls."""
         size, ever = len(self._steps), self.stored
-        newest_first = [(ever - 1 - i) % size for i in range(min(ever, size))]
-        q = gradient.copy()
-        alphas = []
-        for i in newest_first:
-            rho = 1.0 / float(self._steps[i] @ self._changes[i])
-            alpha = rho * float(self._steps[i] @ q)
-            alphas.append((i, rho, alpha))
-            q -= alpha * self._changes[i]
-        if newest_first:
-            s, y = self._steps[newest_first[0]], self._changes[newest_first[0]]
-            q *= float(s @ y) / float(y @ y)
-        for i, rho, alpha in reversed(alphas):
-            beta = rho * float(self._changes[i] @ q)
-            q += (alpha - beta) * self._steps[i]
-        return q
+        count = min(ever, size)
+        if count == 0:
+            return self._vectors.combination(
+                self._steps, self._changes, np.zeros(0), steepest, -1.0, clip=clip
+            )
+        used = np.r_[0:count, size : size + count]
+        newest = (ever - 1) % size
+        fresh = self._vectors.products(self._steps, self._changes, newest, count, steepest)
+        for vector, row in ((newest, fresh[0]), (size + newest, fresh[1])):
+            self._products[vector, used] = self._products[used, vector] = row
+        factors, scale = _two_loops(
+            self._products[np.ix_(used, used)], fresh[2], [(ever - 1 - i) % size for i in range(count)]
+        )
+        return self._vectors.combination(self._steps, self._changes, -factors, steepest, -scale, clip=clip)
+
+
+def _two_loops(products: Vector, of_gradient: Vector, newest_first: list[int]) -> tuple[Vector, float]:
+    """Nocedal's recursion on factors of the steps and the changes, and one of the gradient.
+
+    `of_gradient` are the products of the gradient with the steps and the changes.
+    """
+    count = len(newest_first)
+    factors, scale = np.zeros(2 * count), 1.0
+    alphas = {}
+    for i in newest_first:
+        rho = 1.0 / products[i, count + i]
+        alphas[i] = rho * (float(products[i] @ factors) + of_gradient[i])
+        factors[count + i] -= alphas[i]
+    newest = count + newest_first[0]
+    scale = products[newest_first[0], newest] / products[newest, newest]
+    factors *= scale
+    for i in reversed(newest_first):
+        rho = 1.0 / products[i, count + i]
+        beta = rho * (float(products[count + i] @ factors) + scale * of_gradient[count + i])
+        factors[i] += alphas[i] - beta
+    return factors, float(scale)
 
 
 @dataclass(frozen=True)
@@ -90,40 +118,41 @@ class Objective:
     l1: float
     l2: float
 
+    @property
+    def vectors(self) -> Vectors:
+        return self.batch.vectors
+
     def at(self, w: Vector) -> Generator[None, None, Point]:
         """Evaluate F at `w`."""
         loss, gradient = yield from self.batch.evaluate(w)
-        gradient += self.l2 * w
-        penalty = self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(w @ w)
-        return Point(w, loss + penalty, gradient)
+        norm1, norm2 = self.vectors.norms(w)
+        if self.l2 > 0.0:
+            self.vectors.scaled_sum(gradient, self.l2, w, gradient)
+        return Point(w, loss + self.l1 * norm1 + 0.5 * self.l2 * norm2, gradient)
 
     def steepest(self, point: Point) -> Vector:
-        """The pseudo-gradient: at zero, the derivative towards the side where F falls, or nothing if there is none."""
+        """The gradient, or for L1 the pseudo-gradient."""
         if self.l1 == 0.0:
             return point.gradient
-        g, w = point.gradient, point.w
-        at_zero = np.where(g > self.l1, g - self.l1, np.where(g < -self.l1, g + self.l1, 0.0))
-        return np.where(w == 0.0, at_zero, g + self.l1 * np.sign(w))
+        return self.vectors.pseudo_gradient(point.w, point.gradient, self.l1)
 
 
-def step(objective: Objective, memory: Memory, point: Point) -> Generator[None, None, Point | None]:
+def step(
+    objective: Objective, memory: Memory, point: Point, steepest: Vector
+) -> Generator[None, None, Point | None]:
     """One iteration: the next point, or None when no step lowers F any more."""
-    steepest = objective.steepest(point)
-    direction = -memory.apply(steepest)
-    if objective.l1 > 0.0:
-        direction[direction * steepest >= 0.0] = 0.0
-    slope = float(direction @ steepest)
+    direction, slope = memory.direction(steepest, clip=objective.l1 > 0.0)
     if not slope < 0.0:
-        direction, slope = -steepest, -float(steepest @ steepest)
+        direction, slope = -steepest, -objective.vectors.dot(steepest, steepest)
     if slope == 0.0:
         return None
-    first = 1.0 if memory.stored else 1.0 / np.sqrt(-slope)
+    first = 1.0 if memory.stored else float(1.0 / np.sqrt(-slope))
     if objective.l1 > 0.0:
-        found = yield from _orthant_search(objective, point, steepest, direction, float(first))
+        found = yield from _orthant_search(objective, point, steepest, direction, first)
     else:
-        found = yield from _wolfe_search(objective, point, direction, slope, float(first))
+        found = yield from _wolfe_search(objective, point, direction, slope, first)
     if found is not None:
-        memory.add(found.w - point.w, found.gradient - point.gradient)
+        memory.add(point, found)
     return found
 
 
@@ -134,13 +163,13 @@ def _wolfe_search(
     low, high, length = 0.0, np.inf, first
     best: Point | None = None
     for _ in range(MAX_TRIALS):
-        trial = yield from objective.at(point.w + length * direction)
+        trial = yield from objective.at(objective.vectors.scaled_sum(point.w, length, direction))
         if not trial.objective <= point.objective + ARMIJO * length * slope:
             high = length
         else:
             if best is None or trial.objective < best.objective:
                 best = trial
-            if float(trial.gradient @ direction) >= WOLFE * slope:
+            if objective.vectors.dot(trial.gradient, direction) >= WOLFE * slope:
                 return trial
             low = length
         length = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
@@ -153,13 +182,11 @@ def _orthant_search(
     objective: Objective, point: Point, steepest: Vector, direction: Vector, first: float
 ) -> Generator[None, None, Point | None]:
     """Halve the step until F falls enough, on the orthant of the point (at zero: the one F falls into)."""
-    orthant = np.where(point.w == 0.0, -np.sign(steepest), np.sign(point.w))
     length = first
     for _ in range(MAX_TRIALS):
-        w = point.w + length * direction
-        w[w * orthant <= 0.0] = 0.0
+        w, gain = objective.vectors.projected_sum(point.w, length, direction, steepest)
         trial = yield from objective.at(w)
-        if trial.objective <= point.objective + ARMIJO * float((w - point.w) @ steepest):
+        if trial.objective <= point.objective + ARMIJO * gain:
             return trial
         length *= 0.5
     return None

@@ -1,0 +1,100 @@
+"""Sweeps over long vectors: against numpy, and the same bits on any number of threads."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from core.learn.pieces import Pool
+from core.learn.quasi_newton import Memory, Point
+from core.learn.vectors import PIECE, Vectors
+
+SIZE = 2 * PIECE + 37
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Vectors:
+    return Vectors(SIZE, Pool(1))
+
+
+def _random(count: int, seed: int = 0):
+    values = np.random.default_rng(seed).normal(size=(count, SIZE))
+    values[np.abs(values) < 0.3] = 0.0
+    return values
+
+
+def test_sums_and_updates_equal_numpys(vectors):
+    a, b, c, d = _random(4)
+    assert vectors.dot(a, b) == pytest.approx(a @ b, rel=1e-12)
+    assert vectors.norms(a) == pytest.approx((np.abs(a).sum(), a @ a), rel=1e-12)
+    np.testing.assert_allclose(vectors.scaled_sum(a, 0.7, b), a + 0.7 * b, atol=1e-15)
+    assert vectors.curvature(a, b, c, d) == pytest.approx(((a - b) @ (c - d), (c - d) @ (c - d)), rel=1e-10)
+
+
+def test_the_pseudo_gradient_is_zero_inside_the_penalty(vectors):
+    w, g = _random(2)
+    at_zero = np.where(g > 0.5, g - 0.5, np.where(g < -0.5, g + 0.5, 0.0))
+    expected = np.where(w == 0.0, at_zero, g + 0.5 * np.sign(w))
+    np.testing.assert_array_equal(vectors.pseudo_gradient(w, g, 0.5), expected)
+
+
+def test_a_trial_stays_on_its_orthant(vectors):
+    w, d, steepest = _random(3)
+    moved, gain = vectors.projected_sum(w, 0.9, d, steepest)
+    orthant = np.where(w == 0.0, -np.sign(steepest), np.sign(w))
+    expected = w + 0.9 * d
+    expected[expected * orthant <= 0.0] = 0.0
+    np.testing.assert_allclose(moved, expected, atol=1e-15)
+    assert gain == pytest.approx((expected - w) @ steepest, rel=1e-10)
+
+
+def _filled(pairs: int, threads: int) -> Memory:
+    vectors = Vectors(SIZE, Pool(threads))
+    memory = Memory(
+        np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros((8, 8)), np.zeros(1, np.int64), vectors
+    )
+    scales = 1.0 + np.random.default_rng(5).random(SIZE)
+    points = _random(pairs + 1, 1)
+    for old, new in pairwise(points):
+        memory.add(Point(old, 0.0, scales * old), Point(new, 0.0, scales * new))
+        memory.direction(new, clip=False)
+    return memory
+
+
+def _two_loops_on_vectors(steps, changes, q):
+    """The recursion as it stands in the book, oldest pair first in the lists."""
+    q, alphas = q.copy(), []
+    for s, y in zip(reversed(steps), reversed(changes), strict=True):
+        alphas.append((s @ q) / (s @ y))
+        q -= alphas[-1] * y
+    q *= (steps[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
+    for s, y, alpha in zip(steps, changes, reversed(alphas), strict=True):
+        q += (alpha - (y @ q) / (s @ y)) * s
+    return q
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 3, 4, 7])
+def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
+    memory, gradient = _filled(pairs, 1), _random(1, 9)[0]
+    direction, slope = memory.direction(gradient, clip=False)
+    points = _random(pairs + 1, 1)
+    scales = 1.0 + np.random.default_rng(5).random(SIZE)
+    steps = list(np.diff(points, axis=0)[-4:])
+    expected = _two_loops_on_vectors(steps, [scales * s for s in steps], gradient) if pairs else gradient
+    np.testing.assert_allclose(direction, -expected, atol=1e-9)
+    assert slope == pytest.approx(-expected @ gradient, rel=1e-9)
+
+
+def test_a_clipped_direction_only_goes_where_the_objective_falls():
+    memory, gradient = _filled(5, 1), _random(1, 9)[0]
+    direction, slope = memory.direction(gradient, clip=True)
+    assert np.all(direction * gradient <= 0.0)
+    assert np.count_nonzero(direction) > SIZE // 4
+    assert slope == pytest.approx(direction @ gradient, rel=1e-12)
+
+
+def test_any_number_of_threads_gives_the_same_direction():
+    gradient = _random(1, 9)[0]
+    one, many = (_filled(6, threads).direction(gradient, clip=True) for threads in (1, 3))
+    assert one[0].tobytes() == many[0].tobytes()
+    assert one[1] == many[1]
