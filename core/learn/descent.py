@@ -88,7 +88,7 @@ class Descent(Trainer):
         """Yield (fraction done, loss of the slice). `updates` are numbers of updates in a run over N `sequences`."""
         labels, batch, count = len(problem.labels), self._descent.batch, problem.sentences
         e = ch.edges(labels, self.dtype)
-        c = ch.chain(_room(problem, batch), labels, self.dtype)
+        c = ch.chain(problem.room(batch), labels, self.dtype)
         r = Rows(state["weights"], state["touched"], mask)
         order = pass_order(count, seed, int(state["passes"][0]) + 1)
         rates = self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2)
@@ -165,11 +165,3 @@ class Descent(Trainer):
         r = Rows(state["weights"], state["touched"], EVERYTHING)
         settle(r, reading_of(self.mode, float(state["penalty"][0])), len(problem.labels), problem.width, out)
         return Weights(problem, out)
-
-
-def _room(problem: Problem, batch: int) -> int:
-    """Tokens that the longest possible batch can hold."""
-    if batch == 1:
-        return problem.longest
-    lengths = np.sort(np.diff(problem.data.offsets))[::-1]
-    return int(lengths[:batch].sum())

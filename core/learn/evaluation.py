@@ -93,7 +93,8 @@ def _decode(
 
 
 @kernel
-def _transpose(source: Floats, labels: int, width: int, out: Floats) -> None:
+def transpose(source: Floats, labels: int, width: int, out: Floats) -> None:
+    """Write the transitions the other way round, as Viterbi reads them on its way back."""
     for i in range(labels):
         for j in range(labels):
             out[j * width + i] = source[i * width + j]
@@ -135,7 +136,7 @@ class Weights:
         labels, width = len(self.problem.labels), self.problem.width
         e = ch.edges(labels, self.values.dtype)
         load_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
-        _transpose(e.scores, labels, width, e.backward)
+        transpose(e.scores, labels, width, e.backward)
         scores = np.zeros(max(problem.longest, 1) * width, self.values.dtype)
         out = np.zeros(problem.tokens, np.int32)
         for first, last in slices(problem):

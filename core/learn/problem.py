@@ -55,6 +55,13 @@ class Problem:
     def longest(self) -> int:
         return int(np.max(np.diff(self.data.offsets), initial=0))
 
+    def room(self, batch: int) -> int:
+        """Tokens that the longest possible batch of so many sentences holds."""
+        if batch == 1:
+            return self.longest
+        lengths = np.sort(np.diff(self.data.offsets))[::-1]
+        return int(lengths[:batch].sum())
+
     def sample(self, sentences: int) -> "Problem":
         """The problem restricted to so many sentences, spread evenly."""
         if sentences >= self.sentences:

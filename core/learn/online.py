@@ -1,0 +1,113 @@
+"""Online learners that take their step from the sample itself: perceptron, PA, MIRA, DCA, CW, AROW.
+
+What an update does is told in `margin`; this is the trainer around it, one for all of them.
+"""
+
+from collections.abc import Iterator
+from math import isfinite
+from time import perf_counter
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from core.inference import chain as ch
+from core.inference import vector as v
+from core.learn.evaluation import Weights
+from core.learn.margin import CONFIDENCE, REGULARIZED, Direction, Rule, Scene, run_margin
+from core.learn.order import pass_order
+from core.learn.pairs import mask_of
+from core.learn.problem import Problem
+from core.learn.rows import Rows, rows
+from core.learn.trainer import SLICE_SECONDS, Diverged, Report, State, Trainer, TrainerSpec
+
+
+class OnlineSpec(TrainerSpec):
+    """`batch` is the sequences of one update."""
+
+    passes: Annotated[int, Field(ge=1, le=100_000)] = 10
+    batch: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+class Online(Trainer):
+    """A learner given by its rule. Subclasses make the rule for the labels of a problem."""
+
+    dtype: type = np.float32
+
+    def __init__(self, spec: OnlineSpec) -> None:
+        self._online = spec
+
+    def rule(self, problem: Problem) -> Rule:
+        """What an update does."""
+        raise NotImplementedError
+
+    def start(self, problem: Problem, init: Weights | None = None) -> State:
+        rule = self.rule(problem)
+        r = rows(problem.attributes, len(problem.labels), self.dtype)
+        if init is not None:
+            r.weights[:] = init.values
+        state: State = {
+            "weights": r.weights,
+            "updates": np.zeros(1, np.int64),
+            "passes": np.zeros(1, np.int64),
+        }
+        if rule.kind in (CONFIDENCE, REGULARIZED):
+            state["variance"] = v.zeros(len(r.weights), self.dtype)
+            state["variance"][:] = 1
+        elif rule.averaged:
+            state["average"] = v.zeros(len(r.weights), self.dtype)
+        return state
+
+    def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        labels, batch, count = len(problem.labels), self._online.batch, problem.sentences
+        tokens = problem.room(batch)
+        scene = Scene(
+            self.rule(problem),
+            problem.attributes,
+            labels,
+            problem.width,
+            problem.edges,
+            ch.edges(labels, self.dtype),
+            ch.chain(tokens, labels, self.dtype),
+            np.zeros(tokens, np.int32),
+            self._direction(problem),
+        )
+        r = Rows(state["weights"], np.zeros(problem.attributes + labels, self.dtype), mask_of(problem))
+        second = state.get("average", state.get("variance", np.empty(0, self.dtype)))
+        while True:
+            number = int(state["passes"][0]) + 1
+            order = pass_order(count, seed, number)
+            loss, first, step = 0.0, 0, batch * max(1, 64 // batch)
+            while first < count:
+                last = min(first + step, count)
+                began = perf_counter()
+                loss += run_margin(
+                    problem.data, order, first, last, batch, r, second, state["updates"], scene
+                )
+                seconds = perf_counter() - began
+                step = batch * max(1, min(int(step / batch * SLICE_SECONDS / max(seconds, 1e-4)), 1 << 20))
+                first = last
+                if not isfinite(loss):
+                    raise Diverged(f"The loss is no longer a finite number in pass {number}")
+                yield Report("train", number - 1, first / count)
+            state["passes"][0] = number
+            yield Report("train", number, 0.0, pass_done=True, loss=loss)
+
+    def _direction(self, problem: Problem) -> Direction:
+        labels = len(problem.labels)
+        cells = np.sort(np.diff(problem.data.starts[problem.data.offsets]))[::-1]
+        most = int(cells[: self._online.batch].sum()) + labels
+        count = problem.attributes + labels
+        return Direction(
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(most, np.int64),
+            v.zeros(most * problem.width, self.dtype),
+        )
+
+    def weights(self, problem: Problem, state: State) -> Weights:
+        values = v.zeros(len(state["weights"]), self.dtype)
+        values[:] = state["weights"]
+        if "average" in state and state["updates"][0]:
+            values -= state["average"] / self.dtype(state["updates"][0])
+        return Weights(problem, values)

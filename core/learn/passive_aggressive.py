@@ -1,0 +1,52 @@
+"""`pa` and `mira`: the smallest step that would have got the sample right by a margin (Crammer et al. 2006).
+
+Decoding adds to every wrong label what it costs, so it finds the labels that violate the margin most:
+
+    loss = max over y of score(y) + cost(y) - score(gold),   w += tau d,   d = phi(gold) - phi(y)
+    PA-I: tau = min(C, loss / |d|^2)    PA-II: tau = loss / (|d|^2 + 1 / (2 C))    MIRA: tau = loss / |d|^2, or capped
+
+Weights are averaged.
+"""
+
+from math import inf
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from core.learn.costs import Costs, cost_vector
+from core.learn.margin import PASSIVE, PASSIVE_SMOOTH, Rule
+from core.learn.online import Online, OnlineSpec
+from core.learn.problem import Problem
+
+Aggressiveness = Annotated[float, Field(gt=0, le=1e9)]
+
+
+class PassiveAggressiveSpec(OnlineSpec):
+    """`C` caps a step; `variant` is PA-I or PA-II; `costs` weigh gold labels other than 1."""
+
+    kind: Literal["pa"] = "pa"
+    C: Aggressiveness = 0.01
+    variant: Literal["I", "II"] = "I"
+    costs: Costs = Field(default_factory=dict)
+
+
+class MiraSpec(OnlineSpec):
+    """`C` caps a step, if given; `costs` weigh gold labels other than 1."""
+
+    kind: Literal["mira"] = "mira"
+    C: Aggressiveness | None = None
+    costs: Costs = Field(default_factory=dict)
+
+
+class PassiveAggressive(Online):
+    """See the module."""
+
+    def __init__(self, spec: PassiveAggressiveSpec | MiraSpec) -> None:
+        super().__init__(spec)
+        self.spec = spec
+
+    def rule(self, problem: Problem) -> Rule:
+        smooth = isinstance(self.spec, PassiveAggressiveSpec) and self.spec.variant == "II"
+        limit = inf if self.spec.C is None else self.spec.C
+        costs = cost_vector(self.spec.costs, problem, self.dtype)
+        return Rule(PASSIVE_SMOOTH if smooth else PASSIVE, limit, True, costs)

@@ -1,0 +1,126 @@
+"""Every online learner against its literal twin: lazy sums by row equal dense vectors, averages equal means."""
+
+from math import inf
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from core.errors import Invalid
+from core.learn.confidence import ArowSpec, Confidence, CwSpec
+from core.learn.dca import Dca, DcaSpec
+from core.learn.evaluation import Weights
+from core.learn.order import pass_order
+from core.learn.pairs import seen_marks
+from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
+from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
+from tests import naive_online
+from tests.core.learn.runs import trained
+from tests.core.problems import random_problem
+
+#: (trainer class, spec, twin's rule, its limit, costs by label or none, averaged)
+LEARNERS = {
+    "perceptron": (Perceptron, PerceptronSpec(), "perceptron", 1.0, False, False),
+    "averaged": (Perceptron, AveragedPerceptronSpec(), "perceptron", 1.0, False, True),
+    "pa-1": (PassiveAggressive, PassiveAggressiveSpec(C=0.2), "pa", 0.2, True, True),
+    "pa-2": (PassiveAggressive, PassiveAggressiveSpec(C=0.2, variant="II"), "pa-2", 0.2, True, True),
+    "mira": (PassiveAggressive, MiraSpec(), "pa", inf, True, True),
+    "dca-crf": (Dca, DcaSpec(l2=2.0), "dca-crf", 0.5, False, True),
+    "dca-svm": (Dca, DcaSpec(l2=4.0, loss="svm"), "pa", 0.25, True, True),
+    "arow": (Confidence, ArowSpec(r=0.7), "arow", 0.7, True, False),
+    "cw": (Confidence, CwSpec(confidence=0.8), "cw", NormalDist().inv_cdf(0.8), True, False),
+}
+
+
+def _exact(trainer_class, spec):
+    return type("Exact", (trainer_class,), {"dtype": np.float64})(spec)
+
+
+def _start(problem):
+    """Small random weights, so that no two labellings ever tie: a tie may be broken either way."""
+    labels = len(problem.labels)
+    start = np.random.default_rng(5).normal(0, 1e-3, (problem.attributes + labels, labels))
+    start[problem.attributes :] *= problem.edges
+    values = np.zeros((len(start), problem.width))
+    values[:, :labels] = start
+    return start, Weights(problem, values.reshape(-1))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("variant", ["plain", "valued", "no-edges", "batch", "seen"])
+def test_weights_equal_the_literal_learner(name, variant):
+    trainer_class, spec, rule, limit, costly, averaged = LEARNERS[name]
+    problem, twins = random_problem(
+        15,
+        sentences=9,
+        labels=3,
+        edges=variant != "no-edges",
+        valued=variant == "valued",
+        seen_pairs=variant == "seen",
+    )
+    batch = 4 if variant == "batch" else 1
+    start, init = _start(problem)
+    weights = trained(problem, 3, _exact(trainer_class, spec.model_copy(update={"batch": batch})), init=init)
+    last, mean = naive_online.online(
+        twins,
+        (problem.attributes, 3),
+        [pass_order(9, 3, number) for number in (1, 2, 3)],
+        rule,
+        limit=limit,
+        costs=[1.0] * 3 if costly else None,
+        edges=problem.edges,
+        batch=batch,
+        exists=seen_marks(problem) if variant == "seen" else None,
+        start=start,
+    )
+    expected = mean if averaged else last
+    assert np.abs(expected).max() > 0.05
+    np.testing.assert_allclose(weights.attribute_rows, expected[: problem.attributes], atol=1e-9)
+    np.testing.assert_allclose(weights.transitions, expected[problem.attributes :], atol=1e-9)
+
+
+def test_costs_weigh_the_labels_that_must_not_be_missed():
+    problem, twins = random_problem(16, sentences=9)
+    costs = {"L0": 0.2, "L2": 5.0}
+    start, init = _start(problem)
+    weights = trained(
+        problem, 2, _exact(PassiveAggressive, PassiveAggressiveSpec(C=0.3, costs=costs)), init=init
+    )
+    orders = [pass_order(9, 3, n) for n in (1, 2)]
+    _, mean = naive_online.online(
+        twins, (problem.attributes, 3), orders, "pa", limit=0.3, costs=[0.2, 1.0, 5.0], start=start
+    )
+    np.testing.assert_allclose(weights.attribute_rows, mean[: problem.attributes], atol=1e-9)
+
+
+def test_a_cost_for_an_unknown_label_is_pointed_at():
+    problem, _ = random_problem(16)
+    with pytest.raises(Invalid) as raised:
+        trained(problem, 1, PassiveAggressive(PassiveAggressiveSpec(costs={"nose": 1.0})))
+    assert raised.value.faults[0].pointer == "/trainer/costs/nose"
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(name):
+    trainer_class, spec, *_ = LEARNERS[name]
+    problem, _ = random_problem(17, sentences=20)
+    trainer = trainer_class(spec)
+    straight = trained(problem, 4, trainer)
+    state = trainer.start(problem)
+    for report in trainer.passes(problem, state, 3):
+        if report.pass_done and report.pass_number == 2:
+            break
+    copy = {key: array.copy() for key, array in state.items()}
+    for report in trainer.passes(problem, copy, 3):
+        if report.pass_done and report.pass_number == 4:
+            break
+    assert trainer.weights(problem, copy).values.tobytes() == straight.values.tobytes()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_state_is_at_most_two_vectors_over_the_parameters(name):
+    trainer_class, spec, *_ = LEARNERS[name]
+    problem, _ = random_problem(17, sentences=20)
+    state = trainer_class(spec).start(problem)
+    rows = (problem.attributes + len(problem.labels)) * problem.width
+    assert sum(array.size for array in state.values()) <= 2 * rows + 8

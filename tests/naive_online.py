@@ -1,0 +1,98 @@
+"""Slow, obvious twins of the online learners: dense vectors, every labelling enumerated, averages summed outright."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+
+from tests import naive
+from tests.naive import Array, Sentence
+
+
+def features(sentence: Sentence, path: Sequence[int], shape: tuple[int, int], edges: bool) -> Array:
+    """phi(x, y) as (attributes + labels, labels)."""
+    attributes, labels = shape
+    phi = np.zeros((attributes + labels, labels))
+    for row, y in zip(sentence.attributes, path, strict=True):
+        for a, value in row:
+            phi[a, y] += value
+    if edges:
+        for a, b in pairwise(path):
+            phi[attributes + a, b] += 1
+    return phi
+
+
+def decoded(
+    sentence: Sentence, w: Array, shape: tuple[int, int], costs: Sequence[float] | None
+) -> tuple[tuple[int, ...], float]:
+    """The labelling that violates the margin most, and by how much."""
+    attributes = shape[0]
+    emissions = sentence.emissions(w[:attributes])
+    gold = naive.score(emissions, w[attributes:], sentence.gold)
+    if costs is not None:
+        for t, y in enumerate(sentence.gold):
+            emissions[t] += costs[y]
+            emissions[t, y] -= costs[y]
+    path = naive.best(emissions, w[attributes:])
+    return path, naive.score(emissions, w[attributes:], path) - gold
+
+
+def online(
+    data: list[Sentence],
+    shape: tuple[int, int],
+    orders: list[Sequence[int]],
+    rule: str,
+    *,
+    limit: float = 1.0,
+    costs: Sequence[float] | None = None,
+    edges: bool = True,
+    batch: int = 1,
+    exists: Array | None = None,
+    start: Array | None = None,
+) -> tuple[Array, Array]:
+    """(last weights, mean of the weights after each update)."""
+    attributes, labels = shape
+    w = np.zeros((attributes + labels, labels)) if start is None else start.copy()
+    variance = np.ones_like(w)
+    total, updates = np.zeros_like(w), 0
+    for order in orders:
+        for first in range(0, len(order), batch):
+            d, loss = np.zeros_like(w), 0.0
+            for i in order[first : first + batch]:
+                sentence = data[i]
+                if rule == "dca-crf":
+                    by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
+                    d[:attributes] += by_weight
+                    d[attributes:] += by_pair if edges else 0
+                    loss += naive.loss([sentence], w[:attributes], w[attributes:])
+                else:
+                    path, violation = decoded(sentence, w, shape, costs)
+                    d += features(sentence, sentence.gold, shape, edges) - features(
+                        sentence, path, shape, edges
+                    )
+                    loss += max(violation, 0.0)
+            if exists is not None:
+                d *= exists
+            norm = float((d * d).sum())
+            if norm > 0 and (loss > 0 or rule == "perceptron"):
+                if rule == "arow":
+                    alpha = loss / (limit + float((d * d * variance).sum()))
+                    w = w + alpha * variance * d
+                    variance = 1 / (1 / variance + d * d / limit)
+                elif rule == "cw":
+                    m, spread = float((w * d).sum()), float((d * d * variance).sum())
+                    b = 1 + 2 * limit * m
+                    root = sqrt(max(b * b - 8 * limit * (m - limit * spread), 0.0))
+                    alpha = max((-b + root) / (4 * limit * spread), 0.0)
+                    w = w + alpha * variance * d
+                    variance = 1 / (1 / variance + 2 * alpha * limit * d * d)
+                elif rule == "perceptron":
+                    w = w + d
+                elif rule == "pa-2":
+                    w = w + loss / (norm + 0.5 / limit) * d
+                else:
+                    w = w + min(limit, loss / norm) * d
+            updates += 1
+            total += w
+    return w, total / updates
