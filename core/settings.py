@@ -68,6 +68,8 @@ class Settings:
     heartbeat_seconds: float = 10.0
     #: How often each worker looks for lost and never-sent jobs.
     reaper_seconds: float = 5.0
+    #: How much training a lost worker may cost: a checkpoint is stored at the first end of a pass after this long.
+    checkpoint_seconds: float = 30.0
 
     #: Threshold of the logs: debug, info, warning or error.
     log_level: str = "info"

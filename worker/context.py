@@ -25,8 +25,20 @@ class Report(Protocol):
     def message(self) -> str:
         """A line for people; when there is one, it makes an event too."""
 
+    @property
+    def checkpoint(self) -> Callable[[Path], None] | None:
+        """At the end of a pass, what writes a file from which the runner can go on; None when it has none."""
+
     def as_dict(self) -> dict[str, Any]:
         """The `progress` of the HTTP contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line for people that is no progress; it makes a `message` event."""
+
+    message: str
+    level: str = "info"
 
 
 class Outcome(Protocol):
@@ -45,8 +57,9 @@ class Outcome(Protocol):
 
 
 #: The work of one kind of job. So that it can be stopped it yields at least every fifth of a second: a report,
-#: or None when there is nothing to say. It is stopped by closing it.
-Running = Generator[Report | None, None, Outcome]
+#: a note, or None when there is nothing to say. It is stopped by closing it.
+Said = Report | Note | None
+Running = Generator[Said, None, Outcome]
 Runner = Callable[[JobRow, "Workplace"], Running]
 
 

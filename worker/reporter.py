@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from redis import Redis
+from sqlalchemy.engine import Connection
 
 from core import wire
 from core.errors import Unavailable
 from core.store import events, jobs
 from core.store.engine import Database
-from worker.context import Context, Report
+from worker.context import Context, Note, Report
 from worker.lease import Lease
 
 # Passes over a small corpus take milliseconds: their events are written together, four times a second.
@@ -35,39 +36,59 @@ def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | No
 class Reporter:
     """The voice of one claim of one job."""
 
-    def __init__(self, context: Context, lease: Lease, last_seq: int) -> None:
+    def __init__(self, context: Context, lease: Lease, last_seq: int, told_pass: int = 0) -> None:
         self._context = context
         self._lease = lease
         self._drafts: list[events.Draft] = []
-        self._progress: Mapping[str, Any] | None = None
+        self._progress: dict[str, Any] | None = None
         self._flushed_at = self._ticked_at = self._redis_failed_at = float("-inf")
         #: Number of the newest event that followers were told about.
         self._published = last_seq
+        #: The last pass that has an event, of this claim or an earlier one. Training is repeatable: a pass that is
+        #: made again, because it came after the checkpoint, says nothing new.
+        self._told_pass = told_pass
 
     def report(self, report: Report) -> None:
         """Take one report. Raises LeaseLost when the job is no longer this worker's."""
         self._progress = report.as_dict()
         self._lease.note(self._progress)
-        if report.pass_done or report.message:
-            kind = "pass" if report.pass_done else "message"
-            self._drafts.append(events.Draft(kind, report.message, self._progress, at=datetime.now(UTC)))
+        if report.pass_done and self._progress["pass"] > self._told_pass:
+            self._told_pass = self._progress["pass"]
+            self._draft("pass", report.message, self._progress)
+        elif report.message and not report.pass_done:
+            self._draft("message", report.message, self._progress)
         if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_S:
             self._try_flush()
         elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():
             self._ticked_at = time.monotonic()
             self._heard(wire.publish_tick(self._context.redis, self._lease.job_id, self._progress))
 
+    def note(self, note: Note) -> None:
+        """Take a line that is no progress."""
+        self._draft("message", note.message, {}, note.level)
+
     def flush(self) -> None:
         """Write what is pending. Raises Unavailable when the database is away; nothing is forgotten then."""
-        self._flushed_at = time.monotonic()
         if self._drafts:
-            lease = self._lease
             with self._context.db.write() as conn:
-                lease_s = self._context.settings.lease_seconds
-                if jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress).lost:
-                    raise jobs.LeaseLost(f"the lease of {lease.job_id} has passed on")
-                events.append(conn, lease.job_id, self._drafts)
-            self._drafts = []
+                self.write(conn)
+        self.written()
+
+    def write(self, conn: Connection, *more: events.Draft) -> None:
+        """Store what is pending, and `more`, in a transaction that is undone when the job is no longer ours.
+
+        When it has been committed, call `written`.
+        """
+        lease, lease_s = self._lease, self._context.settings.lease_seconds
+        self._flushed_at = time.monotonic()
+        if jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress).lost:
+            raise jobs.LeaseLost(f"the lease of {lease.job_id} has passed on")
+        events.append(conn, lease.job_id, [*self._drafts, *more])
+
+    def written(self) -> None:
+        """Forget what `write` has stored."""
+        self._flushed_at = time.monotonic()
+        self._drafts = []
 
     def publish(self) -> None:
         """Tell followers what SQL has and they were not told."""
@@ -77,6 +98,9 @@ class Reporter:
             return
         self._heard(known is not None)
         self._published = self._published if known is None else known
+
+    def _draft(self, kind: str, message: str, data: Mapping[str, Any], level: str = "info") -> None:
+        self._drafts.append(events.Draft(kind, message, data, level, at=datetime.now(UTC)))
 
     def _try_flush(self) -> None:
         try:

@@ -14,9 +14,10 @@ from sqlalchemy.engine import Connection
 
 from core import wire
 from core.errors import Invalid, TagsmithError, Unavailable
-from core.store import jobs
+from core.store import events, jobs
 from core.store.jobs import JobRow
-from worker.context import Context, Outcome, Runner, Running, Workplace
+from worker.checkpoints import Checkpoints
+from worker.context import Context, Note, Outcome, Runner, Running, Workplace
 from worker.lease import Lease
 from worker.reporter import Reporter, publish_since
 
@@ -62,13 +63,22 @@ def run_job(context: Context, job_id: str) -> None:
     log.info("job started")
     started_at = time.monotonic()
     with Lease(context, job.id, owner, lambda: give_back(context, job.id, owner)) as lease:
-        reporter = Reporter(context, lease, job.last_seq - 1)
+        reporter = Reporter(context, lease, job.last_seq - 1, _told_pass(context, job))
         reporter.publish()
         ended = _work(context, job, lease, reporter, log)
     if ended is not None:
         reporter.publish()
     log.extra = {**(log.extra or {}), "seconds": round(time.monotonic() - started_at, 3)}
     log.info("job left as %s", "lost" if ended is None else ended.state.value)
+
+
+def _told_pass(context: Context, job: JobRow) -> int:
+    """The last pass of which an earlier attempt has told."""
+    if job.attempt == 1:
+        return 0
+    with context.db.read() as conn:
+        told = events.newest(conn, job.id, "pass")
+    return 0 if told is None else int(told.data["pass"])
 
 
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:
@@ -121,12 +131,14 @@ def _run(
 ) -> JobRow | None:
     with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
         workplace = Workplace(context.settings, context.db, Path(scratch))
-        outcome = _drive(context, _runner(context, job)(job, workplace), lease, reporter)
+        checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
+        outcome = _drive(context, _runner(context, job)(job, workplace), lease, reporter, checkpoints)
         if outcome is Interrupted.LOST:
             return None
         if outcome is Interrupted.CANCELLED:
             return end(lambda conn: jobs.cancelled(conn, job.id, lease.owner))
         if outcome is Interrupted.STOPPED:
+            checkpoints.keep_last()
             reporter.flush()
             return give_back(context, job.id, lease.owner)
         ended = end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
@@ -143,7 +155,9 @@ def _runner(context: Context, job: JobRow) -> Runner:
     return runner
 
 
-def _drive(context: Context, running: Running, lease: Lease, reporter: Reporter) -> Outcome | Interrupted:
+def _drive(
+    context: Context, running: Running, lease: Lease, reporter: Reporter, checkpoints: Checkpoints
+) -> Outcome | Interrupted:
     """Take the steps of a job, asking between any two whether to go on."""
     with contextlib.closing(running):
         while True:
@@ -154,12 +168,15 @@ def _drive(context: Context, running: Running, lease: Lease, reporter: Reporter)
             if context.stop.is_set():
                 return Interrupted.STOPPED
             try:
-                report = next(running)
+                said = next(running)
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
-            if report is not None:
-                reporter.report(report)
+            if isinstance(said, Note):
+                reporter.note(said)
+            elif said is not None:
+                reporter.report(said)
+                checkpoints.offer(said)
 
 
 def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:

@@ -6,12 +6,13 @@ from sqlalchemy.engine import Connection
 from app.jobs.sender import JobSender
 from core import specs, wire
 from core.errors import Fault, Invalid, NotFound
-from core.store import corpora, events, jobs
+from core.store import corpora, events, jobs, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
 from core.store.jobs import JobRow
 from core.store.paging import Page
+from core.store.references import Target
 from core.store.states import State
 
 
@@ -19,11 +20,16 @@ def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_i
     """Store a job whose spec fits its corpora, then tell the workers."""
     with database.write() as conn:
         used = _check(conn, spec)
+        start = None if spec.init is None else _start(conn, spec.init)
+        if start is not None:
+            # From now on the job means this one version, wherever aliases move before it runs.
+            spec = spec.model_copy(update={"init": str(start)})
         job = jobs.create(
             conn,
             kind=spec.kind,
             spec=spec.model_dump(mode="json"),
             corpora_used=used,
+            versions_used=[] if start is None else [(start.model, start.version)],
             model=spec.model,
             request_id=request_id,
         )
@@ -93,3 +99,12 @@ def _corpus(conn: Connection, corpus_id: str, pointer: str) -> CorpusRow:
     except NotFound as error:
         fault = Fault(error.message, pointer=pointer)
         raise Invalid("The spec names a corpus that does not exist.", [fault], code=error.code) from None
+
+
+def _start(conn: Connection, reference: str) -> Target:
+    """Find the version that a job starts from."""
+    try:
+        return references.resolve(conn, reference, "/init")
+    except NotFound as error:
+        fault = Fault(error.message, pointer="/init")
+        raise Invalid("The spec names a model that does not exist.", [fault], code=error.code) from None

@@ -6,7 +6,6 @@ in use are opened and warmed first, and only then the picture is swapped: nobody
 
 import asyncio
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,43 +14,22 @@ import anyio.to_thread
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from core import specs, wire
-from core.errors import Fault, Invalid, NotFound, TagsmithError
+from core import wire
+from core.errors import TagsmithError
 from core.model.cache import ModelCache
 from core.model.tagger import Tagger
-from core.store import blobs, models, registry
+from core.store import blobs, models, references, registry
 from core.store.engine import Database
+from core.store.references import Target
 from core.store.registry import ModelEntry
 
 logger = logging.getLogger(__name__)
 
-#: What a bare model name stands for, when the alias exists; else it is the newest version.
-DEFAULT_ALIAS = "champion"
-
 #: Half of the two seconds within which every process must follow.
 POLL_S = 1.0
 RECONNECT_S = 1.0
-
-_NAME = specs.NAME_PATTERN.removeprefix("^").removesuffix("$")
-_REFERENCE = re.compile(rf"(?P<name>{_NAME})(?:@(?P<alias>{_NAME})|:(?P<version>[1-9][0-9]{{0,9}}))?")
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A model reference, taken apart: `name`, `name@alias` or `name:3`."""
-
-    name: str
-    alias: str | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The version that a reference stands for."""
-
-    model: str
-    version: int
-    sha256: str
+#: Where the body of a request names its model.
+POINTER = "/model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +64,19 @@ class Serving:
         held = self.held(reference)
         if held is not None:
             return held
-        parsed = parse_reference(reference)
-        target = find(self._models, parsed)
+        parsed = references.parse(reference, POINTER)
+        target = references.find(self._models, parsed)
         if target is None:
             await self.refresh()
-            target = find(self._models, parsed)
+            target = references.find(self._models, parsed)
         while target is not None:
             tagger = await anyio.to_thread.run_sync(self._load, target)
-            present = find(self._models, parsed)
+            present = references.find(self._models, parsed)
             if present == target:
                 self._targets[reference] = target
                 return Served(target, tagger)
             target = present  # it moved while we opened the old one
-        raise _unknown(self._models, parsed)
+        raise references.unknown(self._models, parsed, POINTER)
 
     async def refresh(self) -> None:
         """Catch up with SQL if anything changed; what was committed before the call is served after it."""
@@ -109,7 +87,7 @@ class Serving:
             targets: dict[str, Target] = {}
             complete = True
             for reference, old in list(self._targets.items()):
-                new = find(found, parse_reference(reference))
+                new = references.find(found, references.parse(reference, POINTER))
                 if new is not None and not await self._opened(new):
                     new, complete = old, False
                 if new is not None:
@@ -159,36 +137,6 @@ class Serving:
             return generation, None if generation == known else registry.snapshot(conn)
 
 
-def parse_reference(text: str) -> Reference:
-    """Take a reference apart, or raise Invalid."""
-    match = _REFERENCE.fullmatch(text)
-    if match is None:
-        reason = (
-            "must be name, name@alias or name:version, names of lower-case letters, digits, '.', '_' and '-'"
-        )
-        raise Invalid(
-            "That is no model reference.", [Fault(reason, pointer="/model")], code="invalid_reference"
-        )
-    version = match["version"]
-    return Reference(match["name"], match["alias"], int(version) if version else None)
-
-
-def find(known: Mapping[str, ModelEntry], reference: Reference) -> Target | None:
-    """Give what a reference stands for in a picture of the registry."""
-    entry = known.get(reference.name)
-    if entry is None:
-        return None
-    if reference.version is not None:
-        number: int | None = reference.version
-    elif reference.alias is not None:
-        number = entry.aliases.get(reference.alias)
-    else:
-        number = entry.aliases.get(DEFAULT_ALIAS, entry.latest)
-    if number is None or number not in entry.versions:
-        return None
-    return Target(reference.name, number, entry.versions[number])
-
-
 def open_warm(path: Path, sha256: str) -> Tagger:
     """Open a model file and tag once with it, so that its pages are read and its kernels compiled."""
     tagger = Tagger.open(path, sha256)
@@ -207,22 +155,3 @@ async def listen(redis: Redis, nudged: asyncio.Event) -> None:
                     nudged.set()
         except (RedisError, OSError):
             await asyncio.sleep(RECONNECT_S)
-
-
-def _unknown(known: Mapping[str, ModelEntry], reference: Reference) -> NotFound:
-    name = reference.name
-    if name not in known:
-        return NotFound(f"There is no model {name}.", [_at_model("unknown model")], code="model_not_found")
-    if reference.alias is not None:
-        message = f"Model {name} has no alias {reference.alias}."
-        return NotFound(message, [_at_model("unknown alias")], code="alias_not_found")
-    message = (
-        f"Model {name} has no version {reference.version}."
-        if reference.version
-        else f"Model {name} is empty."
-    )
-    return NotFound(message, [_at_model("unknown version")], code="version_not_found")
-
-
-def _at_model(reason: str) -> Fault:
-    return Fault(reason, pointer="/model")

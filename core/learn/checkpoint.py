@@ -40,4 +40,7 @@ def load(path: Path, like: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Any], 
     for name, array in like.items():
         if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
             raise CorruptFile("The checkpoint is of another run")
-    return {name: source.header["kept"][name] for name in KEPT}, arrays
+    kept = source.header.get("kept")
+    if not isinstance(kept, dict) or kept.keys() != set(KEPT):
+        raise CorruptFile("The checkpoint is of another version of the program")
+    return kept, arrays

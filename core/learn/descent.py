@@ -11,14 +11,15 @@ from pydantic import Field
 
 from core.inference import chain as ch
 from core.inference import vector as v
+from core.jit import readonly
 from core.learn.evaluation import Weights
 from core.learn.order import pass_order
-from core.learn.pairs import mask_of
+from core.learn.pairs import Pairs, mask_of, pairs_of_marks
 from core.learn.problem import Problem
 from core.learn.rows import EVERYTHING, Rows, census, rows, settle
 from core.learn.schedule import CALIBRATION_SEQUENCES, Schedule, calibrate
 from core.learn.trainer import SLICE_SECONDS, Diverged, Report, State, Trainer, TrainerSpec
-from core.learn.updates import CUMULATIVE, DECAY, Search, Task, reading_of, run_updates
+from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Search, Swept, Task, reading_of, run_updates
 
 
 class DescentSpec(TrainerSpec):
@@ -37,6 +38,7 @@ class Descent(Trainer):
 
     def __init__(self, spec: DescentSpec) -> None:
         self._descent = spec
+        self._swept_of: tuple[NDArray[np.uint8], Swept] | None = None
 
     @property
     def _strength(self) -> float:
@@ -101,13 +103,13 @@ class Descent(Trainer):
             problem.width,
             problem.edges,
         )
-        search = self._search(problem)
+        search, swept = self._search(problem), self._swept(mask, problem.width)
         first, step = 0, batch * max(1, 64 // batch)
         while first < count:
             last = min(first + step, count)
             began = perf_counter()
             loss = run_updates(
-                problem.data, order, rates, first, last, task, r, state["penalty"], e, c, search
+                problem.data, order, rates, first, last, task, r, state["penalty"], e, c, search, swept
             )
             seconds = perf_counter() - began
             step = batch * max(1, min(int(step / batch * SLICE_SECONDS / max(seconds, 1e-4)), 1 << 20))
@@ -126,6 +128,15 @@ class Descent(Trainer):
             v.zeros(most * problem.width, self.dtype),
             np.empty(most, self.dtype),
         )
+
+    def _swept(self, mask: NDArray[np.uint8], width: int) -> Swept:
+        if self.mode != NAIVE or len(mask) == 0:
+            nothing = Pairs(readonly(np.zeros(1), np.int64), readonly(np.empty(0), np.int32))
+            return Swept(nothing, np.empty(0, self.dtype))
+        if self._swept_of is None or self._swept_of[0] is not mask:
+            pairs = pairs_of_marks(np.unpackbits(mask, bitorder="little").reshape(-1, width))
+            self._swept_of = (mask, Swept(pairs, np.empty(len(pairs.labels), self.dtype)))
+        return self._swept_of[1]
 
     def _calibrate(
         self, problem: Problem, state: State, seed: int, mask: NDArray[np.uint8]

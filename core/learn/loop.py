@@ -14,7 +14,7 @@ import numpy as np
 
 from core.corpus.corpus import Corpus
 from core.evaluate.spans import Metrics, evaluate
-from core.learn import checkpoint, warm_start
+from core.learn import checkpoint, memory, warm_start
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled, Problem, compile_corpus
 from core.learn.registry import trainer_of
@@ -212,6 +212,8 @@ def train(
     compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus)
     problem = compiled.problem
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
+    needed = memory.peak_bytes(spec, problem) / 2**20
+    summary += f"; training takes about {needed:,.0f} MiB"
     yield Progress("compile", passes=passes, message=summary)
     trainer = trainer_of(spec.trainer, spec.threads)
     start = None
@@ -224,7 +226,8 @@ def train(
     run = _Run(spec, trainer, problem, dev_problem, trainer.start(problem, start))
     if resume is not None:
         run.restore(resume)
-        yield Progress("train", run.passes, passes, message=f"resumed after pass {run.passes}")
+        message = f"resumed after pass {run.passes}"
+        yield Progress("train", run.passes, passes, run.passes / passes, run.objective, message=message)
     reason = yield from _passes(run)
     return (yield from _finished(run, compiled, reason))
 

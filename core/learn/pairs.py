@@ -5,7 +5,7 @@ attribute and a label that occur together in the training data, as in CRFsuite; 
 Quasi-Newton works on the vector of these parameters and nothing else, in the order of the rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,12 @@ def pairs_of(problem: Problem) -> Pairs:
     else:
         marks = np.ones((problem.attributes + labels, labels), np.bool_)
         marks[problem.attributes :] = problem.edges
-    starts = np.concatenate([[0], np.cumsum(marks.sum(axis=1))])
+    return pairs_of_marks(marks)
+
+
+def pairs_of_marks(marks: NDArray[Any]) -> Pairs:
+    """The parameters that are marked, in a table of rows and labels."""
+    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(marks, axis=1))])
     return Pairs(readonly(starts, np.int64), readonly(np.nonzero(marks)[1], np.int32))
 
 

@@ -9,7 +9,8 @@ With u_k = (l1 / N) sum of eta up to k:
   to u_k.
 - `CLIPPING`: each update shrinks every weight by eta_k l1 / N without crossing zero. Lazily: a row that was settled at
   u' owes u - u' when it is read next, so `touched` holds the u it was settled at.
-- `NAIVE`: each update subtracts eta_k l1 / N sign(w) from every weight. A dense sweep; kept for comparison.
+- `NAIVE`: each update subtracts eta_k l1 / N sign(w) from every weight. A sweep over all of them; kept for comparison.
+  Where only seen pairs have weights, these lie side by side to be swept, and rows are filled from them before use.
 - `DECAY`: each update multiplies every weight by 1 - eta_k l2 / N. Lazily: weights are stored divided by one scale.
 """
 
@@ -22,6 +23,7 @@ from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import kernel
 from core.learn.evaluation import Model, sequence_loss, sequence_posterior
+from core.learn.pairs import Pairs
 from core.learn.problem import Sequences
 from core.learn.rows import Reading, Rows, add_to_row, load_edges, settle_row, subtract_gold, value_of
 
@@ -58,6 +60,55 @@ def _sweep(weights: Floats, penalty: float) -> None:
     for i in range(weights.shape[0]):
         w = weights[i]
         weights[i] = w - step if w > zero else w + step if w < zero else w
+
+
+class Task(NamedTuple):
+    """What stays the same over a pass."""
+
+    mode: int
+    batch: int
+    strength: float  # l1 / N or l2 / N
+    attributes: int
+    labels: int
+    width: int
+    edges: bool
+
+
+class Swept(NamedTuple):
+    """What NAIVE sweeps where only some weights exist: `values` of the parameters of `pairs`. Else empty."""
+
+    pairs: Pairs
+    values: Floats  # (parameters,)
+
+
+@kernel
+def _fill_row(p: Swept, row: int, r: Rows, width: int) -> None:
+    for i in range(p.pairs.starts[row], p.pairs.starts[row + 1]):
+        r.weights[row * width + p.pairs.labels[i]] = p.values[i]
+
+
+@kernel
+def _keep_row(p: Swept, row: int, r: Rows, width: int) -> None:
+    for i in range(p.pairs.starts[row], p.pairs.starts[row + 1]):
+        p.values[i] = r.weights[row * width + p.pairs.labels[i]]
+
+
+@kernel
+def _move_rows(
+    data: Sequences, order: NDArray[np.int64], first: int, last: int, k: Task, p: Swept, r: Rows, keep: bool
+) -> None:
+    """Fill the rows of a batch from what is swept, or keep what has become of them."""
+    for i in range(first, last):
+        for cell in range(data.starts[data.offsets[order[i]]], data.starts[data.offsets[order[i] + 1]]):
+            if keep:
+                _keep_row(p, data.rows[cell], r, k.width)
+            else:
+                _fill_row(p, data.rows[cell], r, k.width)
+    for row in range(k.attributes, k.attributes + k.labels):
+        if keep:
+            _keep_row(p, row, r, k.width)
+        else:
+            _fill_row(p, row, r, k.width)
 
 
 @kernel
@@ -182,26 +233,18 @@ def _norm(s: Search, count: int, r: Rows, reading: Reading, width: int) -> float
     return norm
 
 
-class Task(NamedTuple):
-    """What stays the same over a pass."""
-
-    mode: int
-    batch: int
-    strength: float  # l1 / N or l2 / N
-    attributes: int
-    labels: int
-    width: int
-    edges: bool
-
-
 @kernel
 def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, rate: float, before: float, after: float,
-    paired: bool, k: Task, r: Rows, c: Chain,
+    paired: bool, k: Task, r: Rows, c: Chain, p: Swept,
 ) -> None:  # fmt: skip
     """One step along the direction in `beta` and `pairs`, with its penalty."""
     mark = before if k.mode == CLIPPING else after
-    if k.mode == NAIVE:
+    sparse = p.values.shape[0] > 0
+    if k.mode == NAIVE and sparse:
+        _sweep(p.values, after - before)
+        _move_rows(data, order, first, last, k, p, r, False)
+    elif k.mode == NAIVE:
         _sweep(r.weights, after - before)
     elif k.mode == CLIPPING:
         for i in range(first, last):
@@ -216,12 +259,14 @@ def _update(
         at += data.offsets[order[i] + 1] - data.offsets[order[i]]
     if paired:
         _add_edge_steps(k.attributes, k.labels, rate, mark, r, c, k.width)
+    if sparse:
+        _move_rows(data, order, first, last, k, p, r, True)
 
 
 @kernel
 def _searched_rate(
     data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, loss: float, number: int,
-    paired: bool, k: Task, r: Rows, e: Edges, c: Chain, s: Search,
+    paired: bool, k: Task, r: Rows, e: Edges, c: Chain, s: Search, p: Swept,
 ) -> float:  # fmt: skip
     """Zhou's Algorithm 1: the rate, among a few around the scheduled one, that lowers the sample's objective most.
 
@@ -234,7 +279,7 @@ def _searched_rate(
     trial, best_rate, lowest, worse = rate, rate, np.inf, False
     for _ in range(LINE_TRIALS):
         after = _after(k.mode, before, trial, k.strength, 1)
-        _update(data, order, i, i + 1, trial, before, after, paired, k, r, c)
+        _update(data, order, i, i + 1, trial, before, after, paired, k, r, c, p)
         reading = reading_of(k.mode, after)
         shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
         value = sequence_loss(data, order[i], Model(r, reading, shift, k.labels, k.width), e, c, 0)
@@ -255,13 +300,19 @@ def _searched_rate(
 @kernel
 def run_updates(
     data: Sequences, order: NDArray[np.int64], rates: NDArray[np.float64], first: int, last: int, k: Task, r: Rows,
-    total: NDArray[np.float64], e: Edges, c: Chain, s: Search,
+    total: NDArray[np.float64], e: Edges, c: Chain, s: Search, p: Swept,
 ) -> float:  # fmt: skip
     """Updates `first` to `last` of a pass; returns the loss met on the way. total[0] is u, or the scale of DECAY."""
     loss = 0.0
     denormals = v.flush_denormals()
+    sparse = p.values.shape[0] > 0
+    if sparse:
+        for row in range(k.attributes + k.labels):
+            _keep_row(p, row, r, k.width)
     for b in range(first, last, k.batch):
         stop = min(b + k.batch, last)
+        if sparse:
+            _move_rows(data, order, b, stop, k, p, r, False)
         rate, before = rates[b], total[0]
         reading = reading_of(k.mode, before)
         model = Model(
@@ -279,12 +330,15 @@ def run_updates(
         if paired:
             _edge_direction(data, order, b, stop, c.pairs, k.labels, k.width)
         if s.stamps.shape[0] > 0:
-            rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s)
+            rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
         total[0] = _after(k.mode, before, rate, k.strength, stop - b)
-        _update(data, order, b, stop, rate, before, total[0], paired, k, r, c)
+        _update(data, order, b, stop, rate, before, total[0], paired, k, r, c, p)
         if k.mode == DECAY and total[0] < SMALLEST_SCALE:
             _rescale(r.weights, total[0])
             total[0] = 1.0
         loss += met
+    if sparse:
+        for row in range(k.attributes + k.labels):
+            _fill_row(p, row, r, k.width)
     v.restore_denormals(denormals)
     return loss

@@ -87,3 +87,16 @@ def after(conn: Connection, job_id: str, seq: int, limit: int) -> list[Event]:
         .limit(limit)
     )
     return [Event(**row._asdict()) for row in conn.execute(query)]
+
+
+def newest(conn: Connection, job_id: str, kind: str) -> Event | None:
+    """Give the newest event of a type."""
+    event = tables.event
+    query = (
+        sa.select(event.c.seq, event.c.type, event.c.level, event.c.at, event.c.message, event.c.data)
+        .where(event.c.job_id == job_id, event.c.type == kind)
+        .order_by(event.c.seq.desc())
+        .limit(1)
+    )
+    row = conn.execute(query).one_or_none()
+    return None if row is None else Event(**row._asdict())

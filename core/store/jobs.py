@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from core.errors import Conflict, NotFound
-from core.store import clock, corpora, events, paging, tables
+from core.store import checkpoints, clock, corpora, events, models, paging, tables
 from core.store.ids import new_id
 from core.store.states import HELD, TERMINAL, TRANSITIONS, State, Transition
 
@@ -84,10 +84,11 @@ def create(
     kind: str,
     spec: Mapping[str, Any],
     corpora_used: Sequence[str] = (),
+    versions_used: Sequence[tuple[str, int]] = (),
     model: str | None = None,
     request_id: str | None = None,
 ) -> JobRow:
-    """Store a queued job. The corpora it reads cannot be deleted until it has ended."""
+    """Store a queued job. The corpora it reads and the versions it uses cannot be deleted until it has ended."""
     wanted = list(dict.fromkeys(corpora_used))
     # The lock is the other half of the one in `corpora.delete`.
     query = sa.select(tables.corpus.c.id).where(tables.corpus.c.id.in_(wanted))
@@ -95,6 +96,8 @@ def create(
     for corpus_id in wanted:
         if corpus_id not in found:
             raise corpora.missing(corpus_id)
+    for name, number in versions_used:
+        models.hold(conn, name, number)
     now = clock.now(conn)
     values = {
         "id": new_id("job"),
@@ -113,6 +116,9 @@ def create(
     job = _make(conn.execute(_job.insert().values(**values).returning(*_COLUMNS)).one())
     if wanted:
         conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
+    if versions_used:
+        rows = [{"job_id": job.id, "model": name, "version": number} for name, number in versions_used]
+        conn.execute(tables.job_version.insert(), rows)
     events.store(conn, job.id, 1, [_state_event(job)])
     return job
 
@@ -299,6 +305,8 @@ def _move(
         return None
     job = _make(row)
     events.store(conn, job.id, job.last_seq, [_state_event(job)])
+    if job.ended:
+        checkpoints.delete(conn, job.id)
     return job
 
 
@@ -350,7 +358,8 @@ def _state_event(job: JobRow) -> events.Draft:
         data["error"] = job.error
         return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
     if job.state is State.SUCCEEDED and job.result is not None:
-        data["result"] = job.result
+        # Without the curve: the events of the passes have told it.
+        data["result"] = {name: value for name, value in job.result.items() if name != "curve"}
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     return events.Draft("state", message, data)
 

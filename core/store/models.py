@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Row
 from core.errors import Conflict, NotFound
 from core.store import blobs, clock, paging, registry, tables
 from core.store.ids import new_id
+from core.store.states import TERMINAL
 
 # PostgreSQL's integer: a larger number names no version, and must not be an error of the driver.
 MAX_VERSION = 2**31 - 1
@@ -121,7 +122,7 @@ def blob_id(conn: Connection, name: str, number: int) -> str:
 
 
 def delete_version(conn: Connection, name: str, number: int) -> None:
-    """Remove a version and its file, unless an alias serves it. Its number is not used again."""
+    """Remove a version and its file, unless an alias serves it or a job needs it. Its number is not used again."""
     lock(conn, name)
     blob = blob_id(conn, name, number)
     alias = tables.alias.c
@@ -130,6 +131,10 @@ def delete_version(conn: Connection, name: str, number: int) -> None:
     if holders:
         names = ", ".join(holders)
         raise Conflict(f"version {number} of {name} is served as {names}", code="version_in_use")
+    user = _user(conn, name, number)
+    if user is not None:
+        message = f"version {number} of {name} is needed by {user}, which has not ended"
+        raise Conflict(message, code="version_in_use")
     conn.execute(_version.delete().where(_is(name, number)))
     blobs.delete(conn, blob)
     registry.bump(conn)
@@ -142,9 +147,28 @@ def lock(conn: Connection, name: str) -> None:
         raise missing(name)
 
 
+def hold(conn: Connection, name: str, number: int) -> None:
+    """Keep a version from being deleted until the transaction ends; raises NotFound when it is not there."""
+    # The other half of `lock`. Does not stand in the way of those who publish.
+    query = sa.select(tables.model.c.name).where(tables.model.c.name == name)
+    conn.execute(query.with_for_update(read=True, key_share=True))
+    blob_id(conn, name, number)
+
+
 def missing(name: str) -> NotFound:
     """The error for a model that is not there."""
     return NotFound(f"there is no model {name}", code="model_not_found")
+
+
+def _user(conn: Connection, name: str, number: int) -> str | None:
+    """A job that has not ended and starts from this version."""
+    job, uses = tables.job, tables.job_version
+    query = (
+        sa.select(job.c.id)
+        .join(uses, uses.c.job_id == job.c.id)
+        .where(uses.c.model == name, uses.c.version == number, job.c.state.not_in(TERMINAL))
+    )
+    return conn.execute(query.limit(1)).scalar_one_or_none()
 
 
 def _next_number(conn: Connection, name: str, now: datetime) -> int:

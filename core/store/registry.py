@@ -36,14 +36,22 @@ def bump(conn: Connection) -> None:
     conn.execute(registry.update().where(registry.c.id == ROW).values(generation=registry.c.generation + 1))
 
 
-def snapshot(conn: Connection) -> dict[str, ModelEntry]:
-    """Give every model with its versions and aliases, as of the caller's transaction."""
+def snapshot(conn: Connection, name: str | None = None) -> dict[str, ModelEntry]:
+    """Give every model, or the one of that name, with its versions and aliases, as of the caller's transaction."""
     model, version, alias = tables.model, tables.model_version, tables.alias
-    versions: dict[str, dict[int, str]] = {name: {} for name in conn.scalars(sa.select(model.c.name))}
-    aliases: dict[str, dict[str, int]] = {name: {} for name in versions}
-    for row in conn.execute(sa.select(version.c.model, version.c.version, version.c.sha256)):
+
+    def of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
+        return sa.true() if name is None else column == name
+
+    names = conn.scalars(sa.select(model.c.name).where(of(model.c.name)))
+    versions: dict[str, dict[int, str]] = {each: {} for each in names}
+    aliases: dict[str, dict[str, int]] = {each: {} for each in versions}
+    query = sa.select(version.c.model, version.c.version, version.c.sha256)
+    for row in conn.execute(query.where(of(version.c.model))):
         versions[row.model][row.version] = row.sha256
-    for row in conn.execute(sa.select(alias.c.model, alias.c.alias, alias.c.version)):
+    for row in conn.execute(
+        sa.select(alias.c.model, alias.c.alias, alias.c.version).where(of(alias.c.model))
+    ):
         aliases[row.model][row.alias] = row.version
     return {
         name: ModelEntry(

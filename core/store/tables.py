@@ -91,6 +91,29 @@ job_corpus = sa.Table(
     sa.Column("corpus_id", sa.ForeignKey("corpus.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
+# Which versions a job starts from: likewise. Goes with the version, once no job needs that any more.
+job_version = sa.Table(
+    "job_version",
+    metadata,
+    sa.Column("job_id", sa.ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("model", sa.String(64), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.ForeignKeyConstraint(
+        ["model", "version"], ["model_version.model", "model_version.version"], ondelete="CASCADE"
+    ),
+    sa.Index(None, "model", "version"),
+)
+
+# Where a job that has not ended can go on from. A table of its own: `job` is read and written all the time.
+job_checkpoint = sa.Table(
+    "job_checkpoint",
+    metadata,
+    sa.Column("job_id", sa.ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("blob_id", sa.ForeignKey("blob.id"), nullable=False, unique=True),
+    sa.Column("pass_number", sa.Integer, nullable=False),
+    sa.Column("created_at", UtcDateTime(), nullable=False),
+)
+
 event = sa.Table(
     "event",
     metadata,

@@ -10,8 +10,9 @@ import redis
 from app.client import Client
 from core import wire
 from core.settings import Settings
-from core.store import jobs
+from core.store import jobs, models
 from core.store.engine import Database
+from core.store.models import NewVersion
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import RedisServer
@@ -123,6 +124,63 @@ def test_a_dev_corpus_with_other_columns_is_refused(
     other = client.upload(b"a L\nb L\n")
     response = http.post("/jobs", json=samples.spec(corpus_id, dev={"corpus": other.id}))
     assert_problem(response, 422, "corpora_differ", pointer="/dev/corpus", reason="has 1 columns")
+
+
+def publish(database: Database, name: str) -> None:
+    new = NewVersion(
+        objective=1.0, active_features=1, train_seconds=0.1, metrics={}, trainer={}, spec={}, corpus=None,
+        seed=1, code_version="0", job_id=None,
+    )  # fmt: skip
+    with database.write() as conn:
+        models.publish(conn, name, new, [b"bytes of a model"])
+
+
+def test_a_start_is_fixed_to_one_version_when_the_job_is_posted(
+    client: Client, corpus_id: str, database: Database
+) -> None:
+    publish(database, "starter")
+    publish(database, "starter")
+
+    def start_of(reference: str) -> str:
+        job = client.train(samples.spec(corpus_id, init=reference))
+        client.cancel(job.id)
+        return str(job.spec["init"])
+
+    assert start_of("starter") == "starter:2"
+    client.promote("starter", 1)
+    assert start_of("starter") == "starter:1"
+    assert start_of("starter@champion") == "starter:1"
+    assert start_of("starter:2") == "starter:2"
+    assert client.train(samples.spec(corpus_id)).spec["init"] is None
+
+
+def test_a_version_cannot_be_deleted_under_a_job_that_starts_from_it(
+    http: httpx.Client, client: Client, corpus_id: str, database: Database
+) -> None:
+    publish(database, "needed")
+    job = client.train(samples.spec(corpus_id, init="needed"))
+    problem = assert_problem(http.delete("/models/needed/versions/1"), 409, "version_in_use")
+    assert job.id in problem["detail"]
+    client.cancel(job.id)
+    client.delete_version("needed", 1)
+
+
+@pytest.mark.parametrize(
+    ("reference", "code"),
+    [
+        ("nobody", "model_not_found"),
+        ("lone:7", "version_not_found"),
+        ("lone@blue", "alias_not_found"),
+        ("Lone:1", "invalid_spec"),
+        ("lone:0", "invalid_spec"),
+    ],
+)
+def test_a_start_that_does_not_exist_is_pointed_at(
+    http: httpx.Client, corpus_id: str, database: Database, reference: str, code: str
+) -> None:
+    publish(database, "lone")
+    response = http.post("/jobs", json=samples.spec(corpus_id, init=reference))
+    assert_problem(response, 422, code, pointer="/init")
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ class Counted:
     number: int
     passes: int
     pass_done: bool = True
+    checkpoint = None
 
     @property
     def message(self) -> str:

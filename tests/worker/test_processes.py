@@ -130,7 +130,8 @@ def test_a_busy_worker_leaves_the_next_message_to_others(breakable: Stack, own_r
     breakable.await_pass(first, 1)
     second = breakable.submit("second", passes=1, pass_s=0)
     with wire.connect(own_redis.url) as client:
-        assert wire.waiting(client) == {second}
+        # Not equality: on a loaded machine the first may wait there once more, sent again between fetch and claim.
+        assert second in wire.waiting(client)
     breakable.start()
     breakable.await_state(second, State.SUCCEEDED)
     assert breakable.job(first).state is State.RUNNING

@@ -63,6 +63,19 @@ def test_batches_sum_gradients_at_the_same_weights(penalty, batch):
     np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
 
 
+@pytest.mark.parametrize("batch", [1, 4])
+def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch):
+    class Dense(Exact):
+        def _swept(self, mask, width):
+            return super()._swept(EVERYTHING, width)
+
+    problem, _ = random_problem(8, sentences=9, seen_pairs=True)
+    spec = SgdL1Spec(l1=0.3, penalty="naive", schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
+    sparse, dense = (trained(problem, 3, kind(spec)).values for kind in (Exact, Dense))
+    assert np.count_nonzero(dense) > 10
+    np.testing.assert_allclose(sparse, dense, atol=1e-14)
+
+
 def _loss_and_gradient(problem, values, sentence):
     """One sentence's loss, and the descent direction that the kernels find for the first attribute's row."""
     labels, width = len(problem.labels), problem.width

@@ -1,0 +1,112 @@
+"""What the benchmarks of trainers share: CoNLL-2000, a run with its exact curve, the figures of bar 5."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from benchmarks import common
+from core.corpus.conll import read_conll
+from core.corpus.corpus import Corpus
+from core.features.spec import FeatureSpec
+from core.learn.loop import TrainResult, train
+from core.specs import TrainSpec
+
+MAX_LINE_BYTES = 1 << 20
+#: CRF++'s chunking templates, weights only for pairs seen in the data: the 456,468 features that crfsuite makes.
+CHUNKING = FeatureSpec(preset="chunking", pairs="seen")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure: a point a pass."""
+
+    name: str
+    points: Sequence[dict[str, Any]]
+    style: str = "-"
+
+
+def conll2000(data: Path) -> tuple[Corpus, Corpus]:
+    """Training and test part."""
+    folder = data / "conll2000"
+    return corpus(common.read(folder / "train.txt")), corpus(common.read(folder / "test.txt"))
+
+
+def corpus(raw: bytes) -> Corpus:
+    return read_conll([raw], max_line_bytes=MAX_LINE_BYTES)
+
+
+def trained(
+    trainer: dict[str, Any], features: FeatureSpec, data: Corpus, test: Corpus | None = None, threads: int = 1
+) -> TrainResult:
+    """Run a trainer with the exact objective after each pass. Neither that nor the test counts as its time."""
+    spec = TrainSpec.model_validate(
+        {
+            "kind": "train",
+            "model": "benchmark",
+            "corpus": "crp_benchmark",
+            "dev": None if test is None else {"corpus": "crp_test"},
+            "features": features,
+            "trainer": trainer,
+            "threads": threads,
+            "objective": "exact",
+        }
+    )
+    run = train(spec, data, test)
+    while True:
+        try:
+            next(run)
+        except StopIteration as stop:
+            result: TrainResult = stop.value
+            return result
+
+
+def points(result: TrainResult) -> list[dict[str, Any]]:
+    """The curve, as it is stored in results."""
+    return [
+        {
+            "pass": point["pass"],
+            "seconds": round(point["seconds"], 3),
+            "objective": round(point["objective"], 2),
+            "active_features": point["active_features"],
+            "score": None if point["dev_score"] is None else round(point["dev_score"], 2),
+        }
+        for point in result.curve
+    ]
+
+
+def draw_all(curves: Sequence[Curve], title: str, path: Path) -> None:
+    """Objective and active features, against passes and against seconds."""
+    figure, panels = plt.subplots(2, 2, figsize=(12, 8.5), constrained_layout=True)
+    for row, (measure, label) in enumerate(
+        (("objective", "objective F(w)"), ("active_features", "active features"))
+    ):
+        for column, against in enumerate(("pass", "seconds")):
+            axes = panels[row][column]
+            draw(axes, curves, against, measure)
+            axes.set_yscale("log")
+            axes.set_xscale("log")
+            axes.set_xlabel("passes" if against == "pass" else "seconds of training")
+            axes.set_ylabel(label)
+    panels[0][0].legend(fontsize=8)
+    figure.suptitle(title)
+    save(figure, path)
+
+
+def draw(axes: Axes, curves: Sequence[Curve], against: str, measure: str) -> None:
+    for curve in curves:
+        xs, ys = [p[against] for p in curve.points], [p[measure] for p in curve.points]
+        axes.plot(xs, ys, curve.style, label=curve.name, linewidth=1.3)
+    axes.grid(visible=True, which="both", alpha=0.25)
+
+
+def save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=90)
+    plt.close(figure)

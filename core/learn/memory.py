@@ -1,0 +1,123 @@
+"""How much memory a training run will need, known before it starts.
+
+Counted are the arrays whose size grows with the corpus: matrices of a float32 row of labels an attribute, vectors of a
+float64 an existing parameter, and rows of labels a token. What the process and the compiled corpus hold already comes
+on top. `docs/trainers` states the same sums in words.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.learn.descent import DescentSpec
+from core.learn.lbfgs import LbfgsSpec, QuasiNewtonSpec
+from core.learn.pairs import seen_marks
+from core.learn.problem import Problem
+from core.learn.schedule import CALIBRATION_SEQUENCES
+from core.learn.sgd import SgdSpec
+from core.learn.trainer import TrainerSpec
+from core.learn.two_stage import TwoStageSpec
+from core.specs import TrainSpec
+
+#: Vectors of quasi-Newton besides its memory: the point and its gradient, in the state and at work (4), gold counts,
+#: the steepest descent and the direction (3), a trial point and its gradient (2).
+WORKING_VECTORS = 9
+#: Below this tolerance the last digits are sought, in float64, with matrices of their own (see `lbfgs`).
+DOUBLE_TOLERANCE = 1e-7
+#: A cell of the sample, and its number while it is being picked, twice.
+_SAMPLED_CELL_BYTES = 4 + 2 * 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the sums are made of."""
+
+    rows: int
+    width: int
+    parameters: int
+    cells: int
+    tokens: int
+    sentences: int
+    longest: int
+
+    @property
+    def matrix(self) -> int:
+        """Bytes of a row of labels an attribute, in float32."""
+        return 4 * self.rows * self.width
+
+    @property
+    def vector(self) -> int:
+        """Bytes of a float64 a parameter."""
+        return 8 * self.parameters
+
+
+def sizes_of(problem: Problem) -> Sizes:
+    """Count what a problem has."""
+    labels = len(problem.labels)
+    if problem.seen_pairs:
+        parameters = int(np.count_nonzero(seen_marks(problem)))
+    else:
+        parameters = (problem.attributes + (labels if problem.edges else 0)) * labels
+    return Sizes(
+        rows=problem.attributes + labels,
+        width=problem.width,
+        parameters=parameters,
+        cells=len(problem.data.rows),
+        tokens=problem.tokens,
+        sentences=problem.sentences,
+        longest=problem.longest,
+    )
+
+
+def peak_bytes(spec: TrainSpec, problem: Problem) -> int:
+    """Estimate the most that training takes at one time, on top of the compiled corpus."""
+    sizes = sizes_of(problem)
+    # The weights are read out after each pass; the best of them are kept when patience needs them.
+    read = sizes.matrix * (2 if spec.stop.patience and spec.dev else 1)
+    start = sizes.matrix if spec.init else 0
+    state = _state(spec.trainer, sizes, spec.threads)
+    return read + max(state + start, _held_at_end(spec.trainer, sizes) + _model(spec.trainer, sizes))
+
+
+def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
+    if isinstance(trainer, TwoStageSpec):
+        return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
+    if isinstance(trainer, QuasiNewtonSpec):
+        return _quasi_newton(trainer, sizes, threads)
+    assert isinstance(trainer, DescentSpec)
+    chains = 4 * 4 * sizes.longest * sizes.width * min(trainer.batch, sizes.sentences)
+    searched = 8 * sizes.rows if getattr(trainer, "line_search", "none") == "heuristic" else 0
+    return sizes.matrix + 4 * sizes.rows + searched + chains + _calibration(trainer, sizes)
+
+
+def _calibration(trainer: DescentSpec, sizes: Sizes) -> int:
+    """Trials of first rates: a state of their own over a sample of the corpus, picked cell by cell."""
+    if trainer.schedule.eta0 != "auto":
+        return 0
+    sampled = sizes.cells * min(1.0, CALIBRATION_SEQUENCES / max(1, sizes.sentences))
+    return sizes.matrix + 4 * sizes.rows + int(_SAMPLED_CELL_BYTES * sampled)
+
+
+def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
+    vectors = 2 * min(trainer.memory, trainer.passes) + WORKING_VECTORS
+    marginals = 4 * sizes.tokens * sizes.width
+    # Which labels the parameters belong to, and where attributes occur.
+    layout = 4 * sizes.parameters + 4 * sizes.cells + 8 * 2 * sizes.rows
+    chains = 4 * 4 * sizes.longest * sizes.width * threads
+    once = sizes.matrix + marginals + layout + chains
+    double = once + sizes.matrix + marginals + sizes.vector if trainer.tolerance < DOUBLE_TOLERANCE else 0
+    return vectors * sizes.vector + once + double
+
+
+def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
+    """What a trainer still holds while the model is made: its state, without what a step works with."""
+    if isinstance(trainer, DescentSpec):
+        return sizes.matrix + 4 * sizes.rows
+    return _state(trainer, sizes, 1) - 6 * sizes.vector
+
+
+def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
+    """Making the sparse model: of each weight its row, its label and itself. Under L1 few are left."""
+    if not isinstance(trainer, SgdSpec | LbfgsSpec):
+        return 0
+    return sizes.matrix + 34 * sizes.parameters
