@@ -96,3 +96,40 @@ def online(
             updates += 1
             total += w
     return w, total / updates
+
+
+def adaptive(
+    data: list[Sentence],
+    shape: tuple[int, int],
+    orders: list[Sequence[int]],
+    rates: list[Sequence[float]],
+    l2: float,
+    *,
+    scale: Array | None = None,
+    window: int = 1,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    batch: int = 1,
+) -> Array:
+    """ADF (`scale` None: a rate a row, starting at rates[0][0]) or MADF, with every weight decayed at every update."""
+    attributes, labels = shape
+    w = np.zeros((attributes + labels, labels))
+    gamma, used, updates = np.full(attributes + labels, rates[0][0]), np.zeros(attributes + labels), 0
+    for order, pass_rates in zip(orders, rates, strict=True):
+        for first in range(0, len(order), batch):
+            chosen = [data[i] for i in order[first : first + batch]]
+            g, present = np.zeros_like(w), np.zeros(attributes + labels, bool)
+            for sentence in chosen:
+                by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
+                g[:attributes] += by_weight
+                g[attributes:] += by_pair
+                present[[a for row in sentence.attributes for a, _ in row]] = True
+                present[attributes:] |= len(sentence.gold) > 1
+            rate = gamma[:, None] * np.ones(labels) if scale is None else pass_rates[first] * scale
+            w = np.exp(-rate * batch * l2 / len(data)) * w + rate * g
+            used += present
+            updates += 1
+            if updates % window == 0:
+                gamma = gamma * (alpha - used / window * (alpha - beta))
+                used[:] = 0
+    return w

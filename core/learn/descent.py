@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from math import isfinite
-from time import perf_counter
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from core.learn.pairs import Pairs, mask_of, pairs_of_marks
 from core.learn.problem import Problem
 from core.learn.rows import EVERYTHING, Rows, census, rows, settle
 from core.learn.schedule import CALIBRATION_SEQUENCES, Schedule, calibrate
-from core.learn.trainer import SLICE_SECONDS, Diverged, Report, State, Trainer, TrainerSpec
+from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
 from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Search, Swept, Task, reading_of, run_updates
 
 
@@ -104,17 +103,13 @@ class Descent(Trainer):
             problem.edges,
         )
         search, swept = self._search(problem), self._swept(mask, problem.width)
-        first, step = 0, batch * max(1, 64 // batch)
-        while first < count:
-            last = min(first + step, count)
-            began = perf_counter()
-            loss = run_updates(
+
+        def run(first: int, last: int) -> float:
+            return run_updates(
                 problem.data, order, rates, first, last, task, r, state["penalty"], e, c, search, swept
             )
-            seconds = perf_counter() - began
-            step = batch * max(1, min(int(step / batch * SLICE_SECONDS / max(seconds, 1e-4)), 1 << 20))
-            first = last
-            yield first / count, loss
+
+        yield from in_slices(count, batch, run)
 
     def _search(self, problem: Problem) -> Search:
         if not self.line_search:

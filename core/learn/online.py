@@ -5,10 +5,10 @@ What an update does is told in `margin`; this is the trainer around it, one for 
 
 from collections.abc import Iterator
 from math import isfinite
-from time import perf_counter
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from core.inference import chain as ch
@@ -19,7 +19,7 @@ from core.learn.order import pass_order
 from core.learn.pairs import mask_of
 from core.learn.problem import Problem
 from core.learn.rows import Rows, rows
-from core.learn.trainer import SLICE_SECONDS, Diverged, Report, State, Trainer, TrainerSpec
+from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
 
 
 class OnlineSpec(TrainerSpec):
@@ -77,19 +77,16 @@ class Online(Trainer):
         while True:
             number = int(state["passes"][0]) + 1
             order = pass_order(count, seed, number)
-            loss, first, step = 0.0, 0, batch * max(1, 64 // batch)
-            while first < count:
-                last = min(first + step, count)
-                began = perf_counter()
-                loss += run_margin(
-                    problem.data, order, first, last, batch, r, second, state["updates"], scene
-                )
-                seconds = perf_counter() - began
-                step = batch * max(1, min(int(step / batch * SLICE_SECONDS / max(seconds, 1e-4)), 1 << 20))
-                first = last
+
+            def run(first: int, last: int, order: NDArray[np.int64] = order) -> float:
+                return run_margin(problem.data, order, first, last, batch, r, second, state["updates"], scene)
+
+            loss = 0.0
+            for fraction, part in in_slices(count, batch, run):
+                loss += part
                 if not isfinite(loss):
                     raise Diverged(f"The loss is no longer a finite number in pass {number}")
-                yield Report("train", number - 1, first / count)
+                yield Report("train", number - 1, fraction)
             state["passes"][0] = number
             yield Report("train", number, 0.0, pass_done=True, loss=loss)
 

@@ -99,11 +99,18 @@ def _picked(pairs: Pairs, labels: int, dense: Floats, out: Floats) -> None:
             out[p] = dense[row * labels + pairs.labels[p]]
 
 
-def gold_counts(problem: Problem, pairs: Pairs) -> NDArray[np.float64]:
-    """How often each parameter's feature fires in the gold data."""
+def gold_frequencies(problem: Problem) -> NDArray[np.float64]:
+    """(rows, labels): how often each feature fires in the gold data, by value."""
     labels = len(problem.labels)
     dense = np.zeros((problem.attributes + labels) * labels)
     _count_gold(problem.data, problem.attributes, labels, problem.edges, dense)
+    return dense.reshape(-1, labels)
+
+
+def gold_counts(problem: Problem, pairs: Pairs) -> NDArray[np.float64]:
+    """How often each parameter's feature fires in the gold data."""
+    labels = len(problem.labels)
+    dense = gold_frequencies(problem).reshape(-1)
     counts = np.empty(len(pairs.labels))
     _picked(pairs, labels, dense, counts)
     return readonly(counts, np.float64)

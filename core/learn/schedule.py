@@ -49,7 +49,8 @@ def calibrate(objective_after: Callable[[float], float]) -> Iterator[tuple[float
         for _ in range(MAX_TRIALS // 2):
             objective = _trial(objective_after, eta0)
             yield eta0, objective
-            if objective >= best and isfinite(best):
+            hopeless = factor > 1 and not isfinite(objective)
+            if hopeless or (objective >= best and isfinite(best)):
                 break
             improved = objective < best
             best = min(best, objective)

@@ -7,8 +7,9 @@ it has converged.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Annotated, Any, Literal
 
 from numpy.typing import NDArray
@@ -50,6 +51,19 @@ class Report:
     loss: float | None = None  # running estimate over the pass, when it is done
     objective: float | None = None  # exact, from trainers that know it
     message: str = ""
+
+
+def in_slices(count: int, batch: int, run: Callable[[int, int], float]) -> Iterator[tuple[float, float]]:
+    """Run updates 0 to `count` in slices of about SLICE_SECONDS, whole batches each; yield (fraction done, loss)."""
+    first, step = 0, batch * max(1, 64 // batch)
+    while first < count:
+        last = min(first + step, count)
+        began = perf_counter()
+        loss = run(first, last)
+        seconds = perf_counter() - began
+        step = batch * max(1, min(int(step / batch * SLICE_SECONDS / max(seconds, 1e-4)), 1 << 20))
+        first = last
+        yield first / count, loss
 
 
 class Trainer(ABC):

@@ -160,7 +160,7 @@ def _settle_edges(attributes: int, labels: int, before: float, r: Rows, width: i
 
 
 @kernel
-def _edge_direction(
+def edge_direction(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, pairs: Floats, labels: int, width: int
 ) -> None:
     """Turn expected transitions into the direction of ascent: gold counts - expected."""
@@ -328,7 +328,7 @@ def run_updates(
                 paired |= k.edges and n > 1
                 at += n
         if paired:
-            _edge_direction(data, order, b, stop, c.pairs, k.labels, k.width)
+            edge_direction(data, order, b, stop, c.pairs, k.labels, k.width)
         if s.stamps.shape[0] > 0:
             rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
         total[0] = _after(k.mode, before, rate, k.strength, stop - b)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import Invalid
+from core.learn.adf import Adaptive, AdfSpec, MadfSpec
 from core.learn.confidence import ArowSpec, Confidence, CwSpec
 from core.learn.dca import Dca, DcaSpec
 from core.learn.evaluation import Weights
@@ -14,6 +15,7 @@ from core.learn.order import pass_order
 from core.learn.pairs import seen_marks
 from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
 from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
+from core.learn.schedule import Schedule
 from tests import naive_online
 from tests.core.learn.runs import trained
 from tests.core.problems import random_problem
@@ -124,3 +126,50 @@ def test_state_is_at_most_two_vectors_over_the_parameters(name):
     state = trainer_class(spec).start(problem)
     rows = (problem.attributes + len(problem.labels)) * problem.width
     assert sum(array.size for array in state.values()) <= 2 * rows + 8
+
+
+@pytest.mark.parametrize("valued", [False, True])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_adf_paid_lazily_equals_adf_swept(valued, batch):
+    problem, twins = random_problem(31, sentences=24, attributes=12, valued=valued)
+    spec = AdfSpec(l2=3.0, c=0.3, alpha=0.9, beta=0.5, window=4 * batch, batch=batch)
+    weights = trained(problem, 3, _exact(Adaptive, spec))
+    orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
+    expected = naive_online.adaptive(
+        twins, (12, 3), orders, [[0.3] * 24] * 3, 3.0, window=4, alpha=0.9, beta=0.5, batch=batch
+    )
+    np.testing.assert_allclose(weights.attribute_rows, expected[:12], atol=1e-9)
+    np.testing.assert_allclose(weights.transitions, expected[12:], atol=1e-9)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_madf_paid_lazily_equals_madf_swept(batch):
+    problem, twins = random_problem(32, sentences=24, attributes=12)
+    spec = MadfSpec(l2=3.0, a=0.1, b=0.8, schedule=Schedule(kind="bottou", eta0=0.4), batch=batch)
+    weights = trained(problem, 3, _exact(Adaptive, spec))
+    frequency = np.zeros((15, 3))
+    for sentence in twins:
+        frequency += naive_online.features(sentence, sentence.gold, (12, 3), edges=True)
+    scale = 1 / (1 / 0.8 + (1 / 0.1 - 1 / 0.8) * frequency / problem.tokens)
+    rates = [[0.4 / (1 + 3.0 / 24 * 0.4 * (p * 24 + k)) for k in range(24)] for p in range(3)]
+    orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
+    expected = naive_online.adaptive(twins, (12, 3), orders, rates, 3.0, scale=scale, batch=batch)
+    np.testing.assert_allclose(weights.attribute_rows, expected[:12], atol=1e-9)
+    np.testing.assert_allclose(weights.transitions, expected[12:], atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [AdfSpec(), MadfSpec()], ids=["adf", "madf"])
+def test_adaptive_runs_resume_and_find_their_rate(spec):
+    problem, _ = random_problem(33, sentences=30)
+    trainer = Adaptive(spec)
+    straight = trained(problem, 4, trainer)
+    state = trainer.start(problem)
+    for report in trainer.passes(problem, state, 3):
+        if report.pass_done and report.pass_number == 2:
+            break
+    assert state["eta0"][0] > 0
+    copy = {key: array.copy() for key, array in state.items()}
+    for report in trainer.passes(problem, copy, 3):
+        if report.pass_done and report.pass_number == 4:
+            break
+    assert trainer.weights(problem, copy).values.tobytes() == straight.values.tobytes()
