@@ -229,7 +229,8 @@ def draw_figures(name: str, grid: dict[str, Any], path: Path) -> None:
         axes.set_title(title)
         axes.set_xlabel("passes")
         axes.set_yscale("log")
-        axes.legend(fontsize=8)
+        if axes.lines:
+            axes.legend(fontsize=8)
     panels[0].set_ylabel("objective F(w)")
     figure.suptitle(f"{name}: SGD-L1 with (HLS) and without heuristic line search")
     learners.save(figure, path)
