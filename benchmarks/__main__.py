@@ -1,11 +1,24 @@
-"""`make bench ARGS="--data ../shared/data"`: every benchmark, one after the other."""
+"""`make bench ARGS="--data ../shared/data"`: every benchmark, one after the other; with `--long` also the long ones."""
 
 import subprocess
 import sys
 
-COMMANDS = ("chunking", "service")
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("chunking",),
+    ("service",),
+    ("quasi_newton",),
+    ("tsuruoka",),
+    ("zhou", "--part", "two-stage", "--rounds", "1"),
+)
+#: More than ten minutes each.
+LONG: tuple[tuple[str, ...], ...] = (
+    ("tsuruoka", "--tune"),
+    ("zhou", "--part", "grid"),
+    ("zhou", "--corpus", "pku"),
+)
 
 if __name__ == "__main__":
-    for name in COMMANDS:
-        print(f"== {name}", flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *sys.argv[1:]], check=True)
+    given = [argument for argument in sys.argv[1:] if argument != "--long"]
+    for name, *own in COMMANDS + (LONG if "--long" in sys.argv else ()):
+        print(f"== {name} {' '.join(own)}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *own, *given], check=True)

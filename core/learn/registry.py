@@ -28,6 +28,7 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
 #: Short runs that together compile every kernel of training.
 EXAMPLES: tuple[AnyTrainerSpec, ...] = (
     SgdL1Spec(passes=1),
+    LbfgsSpec(passes=3),
     TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic")),
 )
 

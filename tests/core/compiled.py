@@ -1,0 +1,78 @@
+"""Run as a module: warms up as a worker does, then trains in every way, and prints what was compiled only then."""
+
+import gc
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+
+from core import warm
+from core.corpus.conll import read_conll
+from core.corpus.generate import generate
+from core.learn.loop import TrainResult, train
+from core.model import file
+from core.specs import TrainSpec
+
+TRAINERS: list[dict[str, Any]] = [
+    {"kind": "sgd-l1", "passes": 2},
+    {"kind": "sgd-l1", "passes": 2, "penalty": "clipping", "schedule": {"kind": "inverse"}},
+    {"kind": "sgd-l1", "passes": 2, "penalty": "naive", "batch": 3},
+    {"kind": "sgd-l1", "passes": 2, "line_search": "heuristic", "schedule": {"eta0": 0.5}},
+    {"kind": "sgd", "passes": 2, "schedule": {"kind": "bottou"}},
+    # To the last digit, which takes float64.
+    {"kind": "lbfgs", "passes": 400, "tolerance": 0.0},
+    {"kind": "owlqn", "passes": 15, "l2": 0.1},
+    {"kind": "two-stage", "passes": 8},
+]
+
+
+def compiled() -> set[str]:
+    """Every kernel of ours with the types it was compiled for. Those that only other kernels call have none."""
+    return {
+        f"{each.py_func.__module__}.{each.py_func.__name__}{signature}"
+        for each in gc.get_objects()
+        if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("core.")
+        for signature in each.signatures
+    }
+
+
+def run(spec: TrainSpec, folder: Path, **start: Any) -> TrainResult:
+    corpus = read_conll(generate("references", 60, 3), max_line_bytes=1 << 16)
+    steps = train(spec, corpus, None, **start)
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return end.value
+        if step.checkpoint is not None and step.pass_number == 1:
+            step.checkpoint(folder / "checkpoint")
+
+
+if __name__ == "__main__":
+    warm.training()
+    before = compiled()
+    with TemporaryDirectory() as name:
+        for trainer in TRAINERS:
+            for pairs in ("all", "seen"):
+                batched = trainer["kind"] in ("lbfgs", "owlqn", "two-stage")
+                spec = TrainSpec.model_validate(
+                    {
+                        "kind": "train",
+                        "model": "m",
+                        "corpus": "crp_a",
+                        "trainer": trainer,
+                        "features": {"preset": "chunking", "pairs": pairs},
+                        "dev": {"fraction": 0.2},
+                        "stop": {"patience": 400},
+                        "objective": "exact",
+                        "threads": 2 if batched else 1,
+                    }
+                )
+                result = run(spec, Path(name))
+                file.save(result.model, Path(name) / "model")
+                run(spec, Path(name), resume=Path(name) / "checkpoint")
+                spec = spec.model_copy(update={"init": "m:1"})
+                run(spec, Path(name), init=file.load(Path(name) / "model"))
+    print(json.dumps({"warm": len(before), "late": sorted(compiled() - before)}))

@@ -1,0 +1,75 @@
+"""The reference of trainers says what their specs say."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from benchmarks import measured
+from core.learn.registry import AnyTrainerSpec
+from core.learn.trainer import TrainerSpec
+
+PAGES = Path(__file__).parents[2] / "docs" / "trainers"
+SPECS: list[type[TrainerSpec]] = list(get_args(get_args(AnyTrainerSpec)[0]))
+#: A row of a table of parameters: name, default, range, meaning.
+ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
+
+
+def kind_of(spec: type[TrainerSpec]) -> str:
+    return str(spec.model_fields["kind"].default)
+
+
+def page_of(spec: type[TrainerSpec]) -> str:
+    return (PAGES / f"{kind_of(spec)}.md").read_text(encoding="utf-8")
+
+
+def rows(
+    schema: dict[str, Any], defaults: dict[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """What the table must say: of each field its name, its default and its range."""
+    for name, field in schema["properties"].items():
+        inner = schema.get("$defs", {}).get(field.get("$ref", "").rpartition("/")[2], {})
+        if inner.get("title") == "Schedule":
+            yield from rows(inner, defaults[name], f"{name}.")
+        elif inner:
+            kind = inner["properties"]["kind"]["const"]
+            own = {each: inner["properties"][each].get("default") for each in inner["properties"]}
+            changed = {each: value for each, value in defaults[name].items() if value != own[each]}
+            changed = {each: value for each, value in changed.items() if not isinstance(value, dict)}
+            yield prefix + name, f"`{json.dumps(changed)}`", f"a spec of [`{kind}`]({kind}.md)"
+        elif prefix or name != "kind":
+            yield prefix + name, f"`{json.dumps(defaults[name])}`", range_of(field)
+
+
+def range_of(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(range_of(each) for each in field["anyOf"])
+    if "const" in field or "enum" in field:
+        return ", ".join(f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")]))
+    low = f"from {field['minimum']:,g}" if "minimum" in field else f"above {field['exclusiveMinimum']:,g}"
+    high = f"to {field['maximum']:,.0f}" if "maximum" in field else f"below {field['exclusiveMaximum']:,g}"
+    return f"{low} {high}" + (", whole" if field["type"] == "integer" else "")
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=kind_of)
+def test_the_table_of_parameters_has_every_field_with_its_default_and_range(spec: type[TrainerSpec]) -> None:
+    expected = list(rows(spec.model_json_schema(), spec().model_dump(mode="json")))
+    assert sorted(ROW.findall(page_of(spec))) == sorted(expected)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=kind_of)
+def test_every_page_has_its_sections_and_is_in_the_list(spec: type[TrainerSpec]) -> None:
+    kind, page = kind_of(spec), page_of(spec)
+    assert page.startswith(f"# `{kind}`")
+    sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert sections[:5] == ["Objective", "When to choose it", "Parameters", "Memory", "Papers"]
+    assert f"({kind}.md)" in (PAGES / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", [kind_of(spec) for spec in SPECS])
+def test_the_measured_section_quotes_the_recorded_results(kind: str) -> None:
+    page = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
+    assert page == measured.rewritten(page, kind), "results are newer: run `python -m benchmarks.measured`"
