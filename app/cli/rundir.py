@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -22,6 +23,8 @@ class RunDir:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / "run"
         self.state_path = self._path / "state.json"
+        #: For temporary files of the children: what a killed one leaves there goes with the next start.
+        self.scratch = data_dir / "tmp"
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
@@ -31,10 +34,13 @@ class RunDir:
         with (self._path / "lock").open("a+", encoding="ascii") as lock:
             self._lock(lock)
             self._sweep()
+            self._clear_scratch()
+            self.scratch.mkdir(mode=0o700, exist_ok=True)
             try:
                 yield
             finally:
                 self.state_path.unlink(missing_ok=True)
+                self._clear_scratch()
 
     def record(self, name: str, pid: int) -> None:
         """Note that child `name` runs as `pid`."""
@@ -75,6 +81,9 @@ class RunDir:
                 if alive_since is not None and abs(alive_since - started_at) < SAME_START_S:
                     process.end_group(pid, SWEEP_DEADLINE_S)
             path.unlink()
+
+    def _clear_scratch(self) -> None:
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _pid_path(self, name: str) -> Path:
         return self._path / f"{name}.pid"

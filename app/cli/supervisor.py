@@ -186,7 +186,7 @@ class Supervisor:
         stop_deadline_s: float,
         pass_fds: tuple[int, ...] = (),
     ) -> Child:
-        environment = settings.child_environment()
+        environment = settings.child_environment() | {"TMPDIR": str(self._rundir.scratch)}
         spec = ChildSpec(name, tuple(command), environment, stop_deadline_s, pass_fds)
         return Child(spec, self._console, self._rundir)
 

@@ -21,8 +21,21 @@ VERSION_TABLE = "alembic_version"
 ADVISORY_LOCK = 7_249_310_553_028_116
 
 
-def upgrade(url: str) -> None:
-    """Migrate to the newest schema. Does nothing when it is there already."""
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate to the newest schema, or to an earlier one. Does nothing when it is there already."""
+    with _locked(url) as conn:
+        command.upgrade(_config(conn), revision)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Go back to the schema of an earlier revision, for an earlier version of the program."""
+    with _locked(url) as conn:
+        command.downgrade(_config(conn), revision)
+
+
+@contextmanager
+def _locked(url: str) -> Iterator[Connection]:
+    """Be the only one who migrates."""
     with _file_lock(url):
         db = Database(url)
         try:
@@ -30,7 +43,7 @@ def upgrade(url: str) -> None:
                 if conn.dialect.name == "postgresql":
                     # Held until the commit, so the next process finds the work done.
                     conn.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
-                command.upgrade(_config(conn), "head")
+                yield conn
         finally:
             db.dispose()
 

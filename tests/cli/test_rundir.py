@@ -62,6 +62,19 @@ def test_a_broken_pid_file_is_removed_and_stops_nothing(tmp_path: Path, content:
         assert not broken.exists()
 
 
+def test_temporary_files_of_a_killed_run_are_gone_at_the_next_start_and_those_of_this_one_at_its_end(
+    tmp_path: Path,
+) -> None:
+    left_behind = tmp_path / "tmp" / "tagsmith-job-1" / "model"
+    left_behind.parent.mkdir(parents=True)
+    left_behind.write_bytes(b"half a model")
+    rundir = RunDir(tmp_path)
+    with rundir.claimed():
+        assert list(rundir.scratch.iterdir()) == []
+        (rundir.scratch / "new").touch()
+    assert not rundir.scratch.exists()
+
+
 def test_the_state_with_its_password_is_for_the_owner_only(tmp_path: Path) -> None:
     rundir = RunDir(tmp_path)
     with rundir.claimed():

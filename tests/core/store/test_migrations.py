@@ -1,4 +1,5 @@
 import multiprocessing
+from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
@@ -6,8 +7,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from core.errors import Invalid
-from core.store import migrate, registry
+from core.store import blobs, checkpoints, jobs, migrate, registry, tables
 from core.store.engine import Database, normal_url
+from core.store.states import State
 from core.store.tables import metadata
 
 
@@ -61,3 +63,28 @@ def test_addresses_that_cannot_serve_are_refused(url: str) -> None:
 @pytest.mark.parametrize("url", ["postgres://h/d", "postgresql://h/d", "postgresql+psycopg2://h/d"])
 def test_every_spelling_of_postgresql_gets_the_driver_we_ship(url: str) -> None:
     assert normal_url(url).drivername == "postgresql+psycopg"
+
+
+def test_a_database_of_the_first_revision_is_brought_up_with_its_rows_and_back(
+    empty_database_url: str,
+) -> None:
+    migrate.upgrade(empty_database_url, "0001")
+    db = Database(empty_database_url)
+    values = {"kind": "train", "state": "queued", "spec": {}, "attempt": 0, "losses": 0, "last_seq": 1}
+    times = dict.fromkeys(("created_at", "queued_at"), datetime.now(UTC))
+    with db.write() as conn:
+        conn.execute(tables.job.insert().values(id="job_old", cancel_requested=False, **values, **times))
+    assert not migrate.at_head(db)
+    migrate.upgrade(empty_database_url)
+    assert migrate.at_head(db)
+    with db.write() as conn:
+        assert jobs.get(conn, "job_old").state is State.QUEUED
+        before = conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one()
+        blob = blobs.write(conn, "blb_checkpoint", [b"state"])
+        checkpoints.replace(conn, "job_old", 3, blob.id)
+    migrate.downgrade(empty_database_url, "0001")
+    with db.read() as conn:
+        assert not sa.inspect(conn).has_table("job_checkpoint")
+        assert jobs.get(conn, "job_old").id == "job_old"
+        assert conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one() == before
+    db.dispose()
