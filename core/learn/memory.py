@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.learn.adf import AdfSpec, MadfSpec
 from core.learn.descent import DescentSpec
 from core.learn.lbfgs import LbfgsSpec, QuasiNewtonSpec
+from core.learn.online import OnlineSpec
 from core.learn.pairs import seen_marks
+from core.learn.perceptron import PerceptronSpec
 from core.learn.problem import Problem
 from core.learn.schedule import CALIBRATION_SEQUENCES
 from core.learn.sgd import SgdSpec
@@ -84,15 +87,23 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
         return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
-    assert isinstance(trainer, DescentSpec)
+    assert isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec)
     chains = 4 * 4 * sizes.longest * sizes.width * min(trainer.batch, sizes.sentences)
+    if isinstance(trainer, OnlineSpec):
+        # Averages or variances beside the weights; where each row's sum of the present update stands.
+        second = 0 if isinstance(trainer, PerceptronSpec) else sizes.matrix
+        return sizes.matrix + second + (4 + 2 * 8) * sizes.rows + chains
+    if isinstance(trainer, AdfSpec | MadfSpec):
+        # MADF keeps a scale for every weight; both a rate and three counts a row, copied when weights are read.
+        scale = sizes.matrix if isinstance(trainer, MadfSpec) else 0
+        return 2 * (sizes.matrix + scale) + 2 * 4 * 8 * sizes.rows + chains + _calibration(trainer, sizes)
     searched = 8 * sizes.rows if getattr(trainer, "line_search", "none") == "heuristic" else 0
     return sizes.matrix + 4 * sizes.rows + searched + chains + _calibration(trainer, sizes)
 
 
-def _calibration(trainer: DescentSpec, sizes: Sizes) -> int:
+def _calibration(trainer: DescentSpec | AdfSpec, sizes: Sizes) -> int:
     """Trials of first rates: a state of their own over a sample of the corpus, picked cell by cell."""
-    if trainer.schedule.eta0 != "auto":
+    if (trainer.c if isinstance(trainer, AdfSpec) else trainer.schedule.eta0) != "auto":
         return 0
     sampled = sizes.cells * min(1.0, CALIBRATION_SEQUENCES / max(1, sizes.sentences))
     return sizes.matrix + 4 * sizes.rows + int(_SAMPLED_CELL_BYTES * sampled)
@@ -111,8 +122,8 @@ def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
 
 def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
     """What a trainer still holds while the model is made: its state, without what a step works with."""
-    if isinstance(trainer, DescentSpec):
-        return sizes.matrix + 4 * sizes.rows
+    if isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec):
+        return _state(trainer, sizes, 1) if isinstance(trainer, OnlineSpec) else sizes.matrix + 4 * sizes.rows
     return _state(trainer, sizes, 1) - 6 * sizes.vector
 
 

@@ -5,7 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from core.learn.adf import Adaptive, AdfSpec, MadfSpec
+from core.learn.confidence import ArowSpec, Confidence, CwSpec
+from core.learn.dca import Dca, DcaSpec
 from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
+from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
+from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Trainer, TrainerSpec
@@ -13,7 +18,21 @@ from core.learn.two_stage import TwoStage, TwoStageSpec
 
 #: The union of all trainer specs, told apart by `kind`.
 AnyTrainerSpec = Annotated[
-    SgdSpec | SgdL1Spec | LbfgsSpec | OwlqnSpec | TwoStageSpec, Field(discriminator="kind")
+    SgdSpec
+    | SgdL1Spec
+    | LbfgsSpec
+    | OwlqnSpec
+    | TwoStageSpec
+    | AdfSpec
+    | MadfSpec
+    | PerceptronSpec
+    | AveragedPerceptronSpec
+    | PassiveAggressiveSpec
+    | MiraSpec
+    | DcaSpec
+    | CwSpec
+    | ArowSpec,
+    Field(discriminator="kind"),
 ]
 
 #: How each spec becomes a trainer, given the threads it may use.
@@ -23,12 +42,23 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     LbfgsSpec: QuasiNewton,
     OwlqnSpec: QuasiNewton,
     TwoStageSpec: TwoStage,
+    AdfSpec: lambda spec, _: Adaptive(spec),
+    MadfSpec: lambda spec, _: Adaptive(spec),
+    PerceptronSpec: lambda spec, _: Perceptron(spec),
+    AveragedPerceptronSpec: lambda spec, _: Perceptron(spec),
+    PassiveAggressiveSpec: lambda spec, _: PassiveAggressive(spec),
+    MiraSpec: lambda spec, _: PassiveAggressive(spec),
+    DcaSpec: lambda spec, _: Dca(spec),
+    CwSpec: lambda spec, _: Confidence(spec),
+    ArowSpec: lambda spec, _: Confidence(spec),
 }
 
 #: Short runs that together compile every kernel of training.
 EXAMPLES: tuple[AnyTrainerSpec, ...] = (
     SgdL1Spec(passes=1),
     LbfgsSpec(passes=3),
+    AveragedPerceptronSpec(passes=1),
+    AdfSpec(passes=1),
     TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic")),
 )
 

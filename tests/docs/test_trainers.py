@@ -15,7 +15,7 @@ from core.learn.trainer import TrainerSpec
 PAGES = Path(__file__).parents[2] / "docs" / "trainers"
 SPECS: list[type[TrainerSpec]] = list(get_args(get_args(AnyTrainerSpec)[0]))
 #: A row of a table of parameters: name, default, range, meaning.
-ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `([A-Za-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
 
 
 def kind_of(spec: type[TrainerSpec]) -> str:
@@ -47,6 +47,10 @@ def rows(
 def range_of(field: dict[str, Any]) -> str:
     if "anyOf" in field:
         return " or ".join(range_of(each) for each in field["anyOf"])
+    if field.get("type") == "null":
+        return "`null`"
+    if "additionalProperties" in field:
+        return f"a number by label, {range_of(field['additionalProperties'])}"
     if "const" in field or "enum" in field:
         return ", ".join(f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")]))
     low = f"from {field['minimum']:,g}" if "minimum" in field else f"above {field['exclusiveMinimum']:,g}"

@@ -149,6 +149,14 @@ TRAINERS = [
     {"kind": "lbfgs", "passes": 30},
     {"kind": "owlqn", "passes": 30},
     {"kind": "two-stage", "passes": 20},
+    {"kind": "averaged-perceptron", "passes": 8},
+    {"kind": "pa", "passes": 8},
+    {"kind": "mira", "passes": 8},
+    {"kind": "dca", "passes": 8},
+    {"kind": "arow", "passes": 8},
+    {"kind": "cw", "passes": 8},
+    {"kind": "adf", "passes": 8},
+    {"kind": "madf", "passes": 8},
 ]
 
 

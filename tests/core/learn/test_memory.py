@@ -26,6 +26,9 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "lbfgs", "passes": 14}, "seen"),
     ({"kind": "owlqn", "passes": 14}, "all"),
     ({"kind": "two-stage", "passes": 19}, "seen"),
+    ({"kind": "averaged-perceptron", "passes": 2}, "all"),
+    ({"kind": "adf", "passes": 2}, "all"),
+    ({"kind": "madf", "passes": 2}, "all"),
 ]
 
 
