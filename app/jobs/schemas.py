@@ -21,7 +21,7 @@ class Job(Out):
         description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds."
     )
     result: dict[str, Any] | None = Field(
-        description="Of training: model, version, objective, metrics, passes, stop_reason, and the curve, a point a pass."
+        description="Of training: model, version, objective, metrics, passes, stop_reason, and curve, a point a pass."
     )
     error: dict[str, Any] | None
     attempt: int = Field(description="How often a worker took it.")
