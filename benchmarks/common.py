@@ -72,6 +72,11 @@ def machine() -> dict[str, Any]:
     }
 
 
+def moment() -> dict[str, Any]:
+    """When a part of a result was measured, and on how busy a machine: parts may be run apart."""
+    return {key: value for key, value in machine().items() if key in ("at", "load_average")}
+
+
 def _cpu() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

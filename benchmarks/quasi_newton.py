@@ -1,6 +1,6 @@
 """L-BFGS and OWL-QN against python-crfsuite's `lbfgs` on CoNLL-2000: objectives, and seconds an iteration.
 
-    python -m benchmarks.quasi_newton --data ../shared/data [--rounds 7] [--whole 2] [--long]
+    python -m benchmarks.quasi_newton --data ../shared/data [--part iterations] [--rounds 7] [--long]
 
 Same text, same templates, the same 456,468 features (pairs seen in the data), contenders alternated in one run.
 
@@ -14,6 +14,7 @@ Same text, same templates, the same 456,468 features (pairs seen in the data), c
 """
 
 import argparse
+import json
 import re
 import tempfile
 import time
@@ -220,25 +221,47 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
     parser.add_argument("--rounds", type=int, default=7, help="blocks of iterations a contender")
     parser.add_argument("--whole", type=int, default=1, help="runs to the end a contender")
+    parser.add_argument(
+        "--part", choices=("both", "iterations", "optimum"), default="both", help="keep the other part"
+    )
     parser.add_argument("--long", action="store_true", help="also run both until they stand still")
     options = parser.parse_args()
     warm.training()
     raw = common.read(options.data / "conll2000" / "train.txt")
     train = learners.corpus(raw)
     problem = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), train).problem
-    load = {"before": common.machine()["load_average"]}
+    kept = common.RESULTS / "quasi_newton.json"
+    result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    result.pop("machine", None)
     with tempfile.TemporaryDirectory() as folder:
         peer = Peer(raw, Path(folder) / "model")
-        ours(problem, OwlqnSpec(passes=3), 2)
-        result: dict[str, Any] = {"iterations": measure_iterations(problem, peer, options.rounds)}
-        load["after_iterations"] = common.machine()["load_average"]
-        print(result["iterations"], flush=True)
-        result["optimum"] = measure_optimum(problem, peer, 1e-6, DEFAULT, options.whole)
+        if options.part in ("both", "iterations"):
+            ours(problem, OwlqnSpec(passes=3), 2)
+            before = common.moment()
+            result["iterations"] = {"measured": before, **measure_iterations(problem, peer, options.rounds)}
+            result["iterations"]["load_average_after"] = common.moment()["load_average"]
+            common.record("quasi_newton", result)
+            print(result["iterations"], flush=True)
+        if options.part in ("both", "optimum"):
+            before = common.moment()
+            result["optimum"] = {
+                "measured": before,
+                **measure_optimum(problem, peer, 1e-6, DEFAULT, options.whole),
+            }
+            common.record("quasi_newton", result)
+            draw(result["optimum"])
         if options.long:
-            result["optimum_long"] = measure_optimum(problem, peer, 1e-8, LONG)
-    result = {"load_average": load, **result}
+            result["optimum_long"] = {
+                "measured": common.moment(),
+                **measure_optimum(problem, peer, 1e-8, LONG),
+            }
+            common.record("quasi_newton", result)
+
+
+def draw(optimum: dict[str, Any]) -> None:
+    """The curves of both contenders."""
     for name, penalty in (("l1", "L1, c1 = 0.5"), ("l2", "L2, c2 = 1")):
-        curves = result["optimum"][name]["curves"]
+        curves = optimum[name]["curves"]
         if name == "l2":  # crfsuite counts nothing here: every weight is active
             curves = {
                 who: [{**p, "active_features": 456_468} for p in curve] for who, curve in curves.items()
@@ -248,7 +271,6 @@ def main() -> None:
             f"CoNLL-2000 chunking, {penalty}: L-BFGS / OWL-QN, 1 thread",
             common.RESULTS / f"quasi_newton_{name}.png",
         )
-    common.record("quasi_newton", result)
 
 
 if __name__ == "__main__":

@@ -151,8 +151,7 @@ def main() -> None:
     result = json.loads(kept.read_text()) if kept.exists() else {}
     result.pop("machine", None)
     measured = measure(train, test, l1, specs) | choice
-    machine = common.machine()
-    measured["measured"] = {"at": machine["at"], "load_average": machine["load_average"]}
+    measured["measured"] = common.moment()
     for what, holds in measured["verdict"].items():
         print("pass" if holds else "FAIL", what)
     learners.draw_all(

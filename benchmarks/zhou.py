@@ -229,17 +229,13 @@ def draw_figures(name: str, grid: dict[str, Any], path: Path) -> None:
         axes.set_title(title)
         axes.set_xlabel("passes")
         axes.set_yscale("log")
-        if axes.lines:
+        if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=8)
+        else:
+            axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center")
     panels[0].set_ylabel("objective F(w)")
     figure.suptitle(f"{name}: SGD-L1 with (HLS) and without heuristic line search")
     learners.save(figure, path)
-
-
-def _moment() -> dict[str, Any]:
-    """When a part was measured, and on how busy a machine: parts may be run apart."""
-    machine = common.machine()
-    return {"at": machine["at"], "load_average": machine["load_average"]}
 
 
 def main() -> None:
@@ -269,7 +265,7 @@ def main() -> None:
     result.pop("machine", None)
     result |= {"l1": l1, "sentences": train.sentences, "tokens": train.tokens}
     if options.part in ("both", "two-stage"):
-        result["two_stage"] = {"measured": _moment()}
+        result["two_stage"] = {"measured": common.moment()}
         measured = measure_two_stage(train, features, l1, options.rounds)
         models = measured.pop("results")
         if words:
@@ -282,7 +278,7 @@ def main() -> None:
         )
         common.record(f"zhou_{options.corpus}", result)
     if options.part in ("both", "grid"):
-        moment, pairs = _moment(), settings(not options.figures_only)
+        moment, pairs = common.moment(), settings(not options.figures_only)
         for grid in measure_grid(train, features, l1, options.passes, pairs):
             result["grid"] = {"measured": moment, **grid}
             common.record(f"zhou_{options.corpus}", result)

@@ -20,7 +20,9 @@ class Job(Out):
     progress: dict[str, Any] | None = Field(
         description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds."
     )
-    result: dict[str, Any] | None
+    result: dict[str, Any] | None = Field(
+        description="Of training: model, version, objective, metrics, passes, stop_reason, and curve, a point a pass."
+    )
     error: dict[str, Any] | None
     attempt: int = Field(description="How often a worker took it.")
     cancel_requested: bool
@@ -35,8 +37,8 @@ class Event(Out):
     """Something that happened to a job; kept for good."""
 
     seq: int = Field(description="Counts from 1 in each job, without gaps.")
-    type: str
-    level: str
+    type: str = Field(description="`state`, `pass`, `checkpoint` or `message`.")
+    level: str = Field(description="`info`, `warning` or `error`.")
     at: str = Field(json_schema_extra={"format": "date-time"})
     message: str
     data: dict[str, Any]
