@@ -4,6 +4,7 @@ What serving needs and what training needs are apart: a process that only serves
 """
 
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -16,14 +17,15 @@ from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
 from core.features.spec import FeatureSpec
+from core.learn import warm_start
 from core.learn.batch import Batch
 from core.learn.evaluation import Weights
 from core.learn.loop import train
 from core.learn.problem import compile_corpus
-from core.learn.registry import EXAMPLES
+from core.learn.registry import EXAMPLES, uses_threads
+from core.learn.trainer import TrainerSpec
 from core.model.build import build_model
 from core.model.file import save
-from core.model.model import Model
 from core.model.tagger import Tagger
 from core.specs import DevFraction, TrainSpec
 
@@ -48,28 +50,42 @@ def serving() -> float:
 
 
 def training() -> float:
-    """Make ready what a worker runs: serving's kernels and every trainer. Returns the seconds it took."""
+    """Make ready what a worker may ever run: serving's kernels and every trainer. Returns the seconds it took."""
     began = perf_counter()
+    for kind in EXAMPLES:
+        _trainer(kind)
+    return perf_counter() - began
+
+
+def trainer(spec: TrainerSpec) -> float:
+    """Make ready one trainer, and what all need. Returns the seconds it took; the second time they are none."""
+    began = perf_counter()
+    _trainer(type(spec))
+    return perf_counter() - began
+
+
+@cache
+def _trainer(kind: type[TrainerSpec]) -> None:
     serving()
     corpus = _corpus()
     # Only the pairs of the data: finding those is a kernel too, and all others are the same.
     features = FeatureSpec(pairs="seen")
-    init: Model | None = None
-    for example in EXAMPLES:
-        spec = TrainSpec(
-            kind="train",
-            model="warm",
-            corpus="crp_warm",
-            dev=DevFraction(fraction=0.2),
-            features=features,
-            trainer=example,
-            init=None if init is None else "warm",
-        )
-        init = _last(train(spec, corpus, None, init=init)).model
-    # Batch trainers turn to float64 for the last digits, which no short run comes to.
-    batch = Batch(compile_corpus(features.resolve(len(corpus.columns)), corpus).problem, 1, np.float64)
-    _last(batch.evaluate(np.zeros(batch.parameters)))
-    return perf_counter() - began
+    spec = TrainSpec.model_validate(
+        {
+            "kind": "train",
+            "model": "warm",
+            "corpus": "crp_warm",
+            "dev": DevFraction(fraction=0.2),
+            "features": features,
+            "trainer": EXAMPLES[kind],
+        }
+    )
+    compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus)
+    warm_start.weights_of(_last(train(spec, corpus, None)).model, compiled)
+    if uses_threads(EXAMPLES[kind]):
+        # Batch trainers turn to float64 for the last digits, which no short run comes to.
+        batch = Batch(compiled.problem, 1, np.float64)
+        _last(batch.evaluate(np.zeros(batch.parameters)))
 
 
 def _last(steps: Generator[object, None, Found]) -> Found:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from core import specs, version
+from core import specs, version, warm
 from core.corpus import formats
 from core.corpus.corpus import Corpus
 from core.flat_file import CorruptFile
@@ -70,6 +70,9 @@ def run_train(job: JobRow, workplace: Workplace) -> Running:
     if isinstance(spec.dev, specs.DevCorpus):
         dev = yield from _load(workplace, spec.dev.corpus)
     init = None if spec.init is None else (yield from _start(workplace, spec.init))
+    # Compiled inside the run, a kernel would be counted as training time.
+    yield loop.Progress("compile", passes=spec.trainer.passes, message="making the kernels ready")
+    warm.trainer(spec.trainer)
     result = yield from _resumed(job, workplace, spec, corpus, dev)
     if result is None:
         result = yield from loop.train(spec, corpus, dev, init=init)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.learn.adf import AdfSpec, MadfSpec
+from core.learn.dca import DcaSpec
 from core.learn.descent import DescentSpec
 from core.learn.lbfgs import LbfgsSpec, QuasiNewtonSpec
 from core.learn.online import OnlineSpec
@@ -129,6 +130,6 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
     """Making the sparse model: of each weight its row, its label and itself. Under L1 few are left."""
-    if not isinstance(trainer, SgdSpec | LbfgsSpec):
+    if not isinstance(trainer, SgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec):
         return 0
     return sizes.matrix + 34 * sizes.parameters

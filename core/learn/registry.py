@@ -53,14 +53,26 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     ArowSpec: lambda spec, _: Confidence(spec),
 }
 
-#: Short runs that together compile every kernel of training.
-EXAMPLES: tuple[AnyTrainerSpec, ...] = (
-    SgdL1Spec(passes=1),
-    LbfgsSpec(passes=3),
-    AveragedPerceptronSpec(passes=1),
-    AdfSpec(passes=1),
-    TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic")),
-)
+_BATCH = TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic"))
+_MARGIN, _ADAPTIVE = AveragedPerceptronSpec(passes=1), AdfSpec(passes=1)
+
+#: A short run for each kind that compiles all its kernels. Kinds that share kernels share the run.
+EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
+    SgdSpec: SgdL1Spec(passes=1),
+    SgdL1Spec: SgdL1Spec(passes=1),
+    LbfgsSpec: LbfgsSpec(passes=3),
+    OwlqnSpec: _BATCH,
+    TwoStageSpec: _BATCH,
+    AdfSpec: _ADAPTIVE,
+    MadfSpec: _ADAPTIVE,
+    PerceptronSpec: _MARGIN,
+    AveragedPerceptronSpec: _MARGIN,
+    PassiveAggressiveSpec: _MARGIN,
+    MiraSpec: _MARGIN,
+    DcaSpec: _MARGIN,
+    CwSpec: _MARGIN,
+    ArowSpec: _MARGIN,
+}
 
 
 def trainer_of(spec: TrainerSpec, threads: int) -> Trainer:

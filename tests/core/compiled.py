@@ -25,6 +25,16 @@ TRAINERS: list[dict[str, Any]] = [
     {"kind": "lbfgs", "passes": 400, "tolerance": 0.0},
     {"kind": "owlqn", "passes": 15, "l2": 0.1},
     {"kind": "two-stage", "passes": 8},
+    {"kind": "adf", "passes": 2},
+    {"kind": "madf", "passes": 2, "batch": 2},
+    {"kind": "perceptron", "passes": 2},
+    {"kind": "averaged-perceptron", "passes": 2},
+    {"kind": "pa", "passes": 2},
+    {"kind": "mira", "passes": 2},
+    {"kind": "dca", "passes": 2},
+    {"kind": "dca", "passes": 2, "loss": "svm"},
+    {"kind": "cw", "passes": 2},
+    {"kind": "arow", "passes": 2},
 ]
 
 
