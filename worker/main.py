@@ -24,6 +24,8 @@ from worker.celery_app import create_celery, sender
 from worker.context import Context, Runner
 
 SCHEMA_POLL_S = 0.5
+#: A job is given back within 3 s and its last state stored within 2; what has not ended by then hangs.
+SHUTDOWN_S = 15.0
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +56,10 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
 
     def stop(**_: object) -> None:
         context.stop.set()
+        # A consumer that looks for a Redis which died with the supervisor never comes round to ending.
+        last = threading.Timer(SHUTDOWN_S, os._exit, (os.EX_TEMPFAIL,))
+        last.daemon = True
+        last.start()
 
     def leave_logging_alone(**_: object) -> None:
         """Celery sets up logging unless someone answers this signal."""

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from core import logs
 from core.settings import Settings
 from tests.app.servers import ThreadServer, assert_problem
+from tests.services import wait_until
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -86,9 +87,13 @@ def test_a_request_id_that_is_not_plain_is_replaced(http: httpx.Client, given: s
 
 
 def test_each_request_is_one_json_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    def lines() -> list[logging.LogRecord]:
+        return [record for record in caplog.records if getattr(record, "request_id", "") == "line-1"]
+
     with caplog.at_level(logging.INFO, "app.access"):
         http.get("/nowhere?name=secret", headers={"X-Request-Id": "line-1"})
-    records = [record for record in caplog.records if getattr(record, "request_id", "") == "line-1"]
+        wait_until(lambda: bool(lines()), "the line, written once the answer is sent")
+    records = lines()
     assert len(records) == 1
     line = json.loads(logs.JsonLines().format(records[0]))
     assert line["duration_ms"] > 0
