@@ -42,7 +42,7 @@ bench: $(DEV)  ## Measure speed against peers in the same run
 	$(BIN)/python -m benchmarks $(ARGS)
 
 # Universal: one lock for Python 3.11 and later on every platform. No header, so that the file names no machine.
-LOCK = $(VENV)-lock/bin/uv pip compile --python-version 3.11 --universal --generate-hashes --no-emit-index-url \
+LOCK = $(VENV)-lock/bin/uv pip compile --python-version 3.11 --universal --generate-hashes \
 	--no-header --quiet --upgrade
 lock:  ## Pin the newest versions that fit together, with hashes
 	$(PYTHON) -m venv $(VENV)-lock

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from core.corpus.conll import read_conll
 from core.corpus.generate import generate
 from core.learn import memory
@@ -45,7 +43,6 @@ def spec(trainer: dict[str, Any], pairs: str = "all", **more: Any) -> TrainSpec:
     return TrainSpec.model_validate(body)
 
 
-@pytest.mark.skipif(not (peaks.PROC / "clear_refs").exists(), reason="the system keeps no resettable peak")
 def test_the_estimate_is_within_half_of_the_measured_peak_for_every_trainer() -> None:
     # Fixed thresholds: an array that is freed goes back to the system at once, and so counts for its own run only.
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
