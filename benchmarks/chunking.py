@@ -12,45 +12,26 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pycrfsuite
 
-from benchmarks import common, crfsuite
+from benchmarks import common, crfsuite, learners
 from core import warm
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
 from core.evaluate.spans import evaluate
 from core.features.spec import FeatureSpec
-from core.learn.loop import TrainResult, train
+from core.learn.loop import TrainResult
 from core.model.file import save
 from core.model.tagger import Tagger
-from core.specs import TrainSpec
 
 PASSES = 30
-MAX_LINE_BYTES = 1 << 20
-
-
-def corpus(raw: bytes) -> Corpus:
-    return read_conll([raw], max_line_bytes=MAX_LINE_BYTES)
+#: Every pair of attribute and label has a weight.
+FEATURES = FeatureSpec(preset="chunking")
 
 
 def ours(raw: bytes, passes: int = PASSES) -> TrainResult:
     """From the file's bytes to a trained model."""
-    spec = TrainSpec.model_validate(
-        {
-            "kind": "train",
-            "model": "chunker",
-            "corpus": "crp_conll2000",
-            "features": FeatureSpec(preset="chunking"),
-            "trainer": {"kind": "sgd-l1", "l1": 0.5, "passes": passes, "schedule": {"kind": "exponential"}},
-        }
-    )
-    run = train(spec, corpus(raw), None)
-    while True:
-        try:
-            next(run)
-        except StopIteration as stop:
-            result: TrainResult = stop.value
-            return result
+    trainer = {"kind": "sgd-l1", "l1": 0.5, "passes": passes, "schedule": {"kind": "exponential"}}
+    return learners.trained(trainer, FEATURES, learners.corpus(raw), objective="estimate")
 
 
 def theirs(raw: bytes, model: Path, passes: int = PASSES) -> crfsuite.Timed:
@@ -121,7 +102,7 @@ def _ready_made(
 
 def scores(raw_test: bytes, folder: Path) -> dict[str, object]:
     """Span F1 on the official test set, of both models."""
-    test = corpus(raw_test)
+    test = learners.corpus(raw_test)
     assert test.labels is not None
     names = test.labels.vocabulary.strings()
     data = crfsuite.sentences(raw_test)
@@ -138,16 +119,11 @@ def scores(raw_test: bytes, folder: Path) -> dict[str, object]:
         flat = [tag for sentence in tags for tag in sentence]
         known = {label: i for i, label in enumerate(dict.fromkeys([*names, *flat]))}
         gold = test.labels.ids
-        metrics = evaluate(list(known), gold, _ids(flat, known), test.offsets)
+        guessed = np.array([known[tag] for tag in flat], np.int32)
+        metrics = evaluate(list(known), gold, guessed, test.offsets)
         out[name] = {"f1": round(metrics.f1, 2), "accuracy": round(metrics.accuracy, 2)}
     out["tagsmith"] = {**out["tagsmith"], "active_features": tagger.model.active_features}  # type: ignore[dict-item]
     return {"test": out}
-
-
-def _ids(flat: list[str], known: dict[str, int]):  # type: ignore[no-untyped-def]
-    import numpy as np  # noqa: PLC0415
-
-    return np.array([known[tag] for tag in flat], np.int32)
 
 
 def main() -> None:

@@ -87,6 +87,22 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
+def recorded(name: str) -> dict[str, Any]:
+    """What a result holds so far, for benchmarks whose parts are run apart; empty when there is none."""
+    path = RESULTS / f"{name}.json"
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    result.pop("machine", None)
+    return result
+
+
+def kept(name: str) -> dict[str, Any]:
+    """What an earlier run recorded, to be kept where a part of a benchmark is run anew."""
+    path = RESULTS / f"{name}.json"
+    result: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    result.pop("machine", None)
+    return result
+
+
 def record(name: str, result: dict[str, Any]) -> Path:
     """Write a result beside the earlier ones of the same name, which it replaces."""
     RESULTS.mkdir(exist_ok=True)

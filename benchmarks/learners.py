@@ -43,9 +43,15 @@ def corpus(raw: bytes) -> Corpus:
 
 
 def trained(
-    trainer: dict[str, Any], features: FeatureSpec, data: Corpus, test: Corpus | None = None, threads: int = 1
+    trainer: dict[str, Any],
+    features: FeatureSpec,
+    data: Corpus,
+    test: Corpus | None = None,
+    *,
+    threads: int = 1,
+    objective: str = "exact",
 ) -> TrainResult:
-    """Run a trainer with the exact objective after each pass. Neither that nor the test counts as its time."""
+    """Run a trainer, by default with the exact objective after each pass. Neither that nor the test is in its time."""
     spec = TrainSpec.model_validate(
         {
             "kind": "train",
@@ -55,7 +61,7 @@ def trained(
             "features": features,
             "trainer": trainer,
             "threads": threads,
-            "objective": "exact",
+            "objective": objective,
         }
     )
     run = train(spec, data, test)

@@ -13,7 +13,6 @@ training time.
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +146,7 @@ def main() -> None:
     if options.tune:
         name = "tuned"
         l1, specs, choice = tuned(train, options.passes)
-    kept = common.RESULTS / "tsuruoka.json"
-    result = json.loads(kept.read_text()) if kept.exists() else {}
-    result.pop("machine", None)
+    result = common.recorded("tsuruoka")
     measured = measure(train, test, l1, specs) | choice
     measured["measured"] = common.moment()
     for what, holds in measured["verdict"].items():

@@ -16,7 +16,6 @@ for pairs seen in the data; the paper's 6 million features suggest that it had a
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,9 +259,7 @@ def main() -> None:
         train, features = learners.corpus(as_conll(sentences)), SEGMENTATION
     else:
         train, features = learners.conll2000(options.data)[0], learners.CHUNKING
-    kept = common.RESULTS / f"zhou_{options.corpus}.json"
-    result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    result.pop("machine", None)
+    result = common.recorded(f"zhou_{options.corpus}")
     result |= {"l1": l1, "sentences": train.sentences, "tokens": train.tokens}
     if options.part in ("both", "two-stage"):
         result["two_stage"] = {"measured": common.moment()}
