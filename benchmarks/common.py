@@ -95,14 +95,6 @@ def recorded(name: str) -> dict[str, Any]:
     return result
 
 
-def kept(name: str) -> dict[str, Any]:
-    """What an earlier run recorded, to be kept where a part of a benchmark is run anew."""
-    path = RESULTS / f"{name}.json"
-    result: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    result.pop("machine", None)
-    return result
-
-
 def record(name: str, result: dict[str, Any]) -> Path:
     """Write a result beside the earlier ones of the same name, which it replaces."""
     RESULTS.mkdir(exist_ok=True)

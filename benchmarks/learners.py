@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from benchmarks import common
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
+from core.evaluate.spans import Metrics, evaluate
 from core.features.spec import FeatureSpec
 from core.learn.loop import TrainResult, train
 from core.specs import TrainSpec
@@ -71,6 +73,16 @@ def trained(
         except StopIteration as stop:
             result: TrainResult = stop.value
             return result
+
+
+def score(test: Corpus, tags: Sequence[Sequence[str]]) -> Metrics:
+    """Labels that a tagger gave the sentences of a corpus, against the corpus's own."""
+    assert test.labels is not None
+    flat = [tag for sentence in tags for tag in sentence]
+    names = test.labels.vocabulary.strings()
+    known = {label: i for i, label in enumerate(dict.fromkeys([*names, *flat]))}
+    found = np.array([known[tag] for tag in flat], np.int32)
+    return evaluate(list(known), test.labels.ids, found, test.offsets)
 
 
 def points(result: TrainResult) -> list[dict[str, Any]]:

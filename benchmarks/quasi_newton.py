@@ -14,8 +14,6 @@ Same text, same templates, the same 456,468 features (pairs seen in the data), c
 """
 
 import argparse
-import json
-import re
 import tempfile
 import time
 from pathlib import Path
@@ -34,55 +32,6 @@ L2 = {"c1": 0.0, "c2": 1.0}
 DEFAULT = {"delta": 1e-5, "epsilon": 1e-5, "period": 10, "max_iterations": 100_000}
 LONG = {"delta": 1e-7, "epsilon": 1e-7, "period": 10, "max_iterations": 3000}
 BARS = {"one_thread": 2.5, "two_threads": 4.0, "same_objective": 3.0, "objective": 1e-5}
-
-
-class Clocked(crfsuite.Timed):
-    """A trainer whose iterations are timed by our clock: crfsuite's own counts processor time, and so no waiting."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ends: list[float] = []
-
-    def message(self, message: str) -> None:
-        super().message(message)
-        if "Seconds required for this iteration" in message:
-            self.ends.append(time.perf_counter())
-
-
-class Peer:
-    """python-crfsuite with the data handed over once; every run starts from zero."""
-
-    def __init__(self, raw: bytes, model: Path) -> None:
-        parsed, data = crfsuite.templates(), crfsuite.sentences(raw)
-        self._trainer = Clocked()
-        for sentence in data:
-            self._trainer.append(crfsuite.expand(sentence, parsed), [row[-1] for row in sentence])
-        self._model = model
-
-    def run(self, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """The curve of a run; seconds are those of the iterations."""
-        self._trainer.log.clear()
-        self._trainer.ends.clear()
-        self._trainer.select("lbfgs")
-        self._trainer.set_params(params)
-        self._trainer.train(str(self._model))
-        log = "".join(self._trainer.log)
-        active = [int(n) for n in re.findall(r"Active features: (\d+)", log)]
-        processor, losses = self._trainer.iteration_seconds(), self._trainer.losses()
-        # The first iteration has no end before it: it is as long as crfsuite says.
-        ends = self._trainer.ends
-        began = ends[0] - processor[0]
-        return [
-            {
-                "pass": i + 1,
-                "seconds": end - began,
-                "took": end - (ends[i - 1] if i else began),
-                "processor": processor[i],
-                "objective": losses[i],
-                "active_features": active[i] if i < len(active) else None,
-            }
-            for i, end in enumerate(ends)
-        ]
 
 
 def ours(
@@ -116,7 +65,7 @@ def ours(
 
 
 def measure_optimum(
-    problem: Problem, peer: Peer, tolerance: float, rule: dict[str, Any], rounds: int = 1
+    problem: Problem, peer: crfsuite.Peer, tolerance: float, rule: dict[str, Any], rounds: int = 1
 ) -> dict[str, Any]:
     """Final objectives by the same stop rule, and the seconds until ours is as low as theirs ends."""
     out: dict[str, Any] = {}
@@ -126,7 +75,7 @@ def measure_optimum(
     ):
         faster = []
         for _ in range(rounds):
-            theirs, mine = peer.run({**params, **rule}), ours(problem, spec, 1)
+            theirs, mine = peer.run("lbfgs", {**params, **rule}), ours(problem, spec, 1)
             target = min(point["objective"] for point in theirs)
             reached = next((point for point in mine if point["objective"] <= target), None)
             faster.append(theirs[-1]["seconds"] / reached["seconds"] if reached else 0.0)
@@ -168,7 +117,7 @@ def _thin(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def measure_iterations(problem: Problem, peer: Peer, rounds: int) -> dict[str, Any]:
+def measure_iterations(problem: Problem, peer: crfsuite.Peer, rounds: int) -> dict[str, Any]:
     """Seconds of the median iteration of a block, contenders alternated."""
     spec = OwlqnSpec(l1=L1["c1"], tolerance=0.0, passes=BLOCK)
     processor: dict[str, list[float]] = {"tagsmith, 1 thread": [], "python-crfsuite": []}
@@ -182,7 +131,7 @@ def measure_iterations(problem: Problem, peer: Peer, rounds: int) -> dict[str, A
         "tagsmith, 1 thread": lambda: block(ours(problem, spec, 1), "tagsmith, 1 thread"),
         "tagsmith, 2 threads": lambda: block(ours(problem, spec, 2), "tagsmith, 2 threads"),
         "python-crfsuite": lambda: block(
-            peer.run({**L1, **DEFAULT, "max_iterations": BLOCK}), "python-crfsuite"
+            peer.run("lbfgs", {**L1, **DEFAULT, "max_iterations": BLOCK}), "python-crfsuite"
         ),
     }
     seconds = common.alternate(contenders, rounds)
@@ -230,11 +179,9 @@ def main() -> None:
     raw = common.read(options.data / "conll2000" / "train.txt")
     train = learners.corpus(raw)
     problem = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), train).problem
-    kept = common.RESULTS / "quasi_newton.json"
-    result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    result.pop("machine", None)
+    result = common.recorded("quasi_newton")
     with tempfile.TemporaryDirectory() as folder:
-        peer = Peer(raw, Path(folder) / "model")
+        peer = crfsuite.Peer(raw, Path(folder) / "model")
         if options.part in ("both", "iterations"):
             ours(problem, OwlqnSpec(passes=3), 2)
             before = common.moment()

@@ -1,0 +1,151 @@
+"""Online learners against python-crfsuite's on CoNLL-2000: seconds a pass, and F1 after ten passes.
+
+    python -m benchmarks.online --data ../shared/data [--part scores] [--rounds 5]
+
+Same text, same templates, the same 456,468 features (pairs seen in the data), one thread each.
+
+- passes: blocks of five passes from zero, contenders alternated in one run. Of each block the median pass counts, by
+  one clock; times ours is the median over the rounds of the ratio within a round. Neither side's search of a first rate
+  counts, nor reading weights out. What the peer does in a pass is not always the same: its `pa` and `arow` update only
+  sentences whose best labels are wrong, ours all that miss their margin, so ours updates more often.
+- scores: every online learner with its defaults but for ten passes, and the peer's, on the test set.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pycrfsuite
+
+from benchmarks import common, crfsuite, learners
+from core import warm
+from core.corpus.corpus import Corpus
+from core.learn.problem import Problem, compile_corpus
+from core.learn.registry import trainer_of
+from core.specs import TrainSpec
+
+PASSES, BLOCK = 10, 5
+BAR = 4.0
+#: Our learner, and the peer's with its parameters.
+PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
+    "averaged-perceptron": ("ap", {}),
+    "pa": ("pa", {}),
+    "arow": ("arow", {}),
+    "sgd": ("l2sgd", {"period": PASSES + 1}),
+}
+LEARNERS: tuple[dict[str, Any], ...] = (
+    {"kind": "perceptron"},
+    {"kind": "averaged-perceptron"},
+    {"kind": "pa"},
+    {"kind": "pa", "variant": "II"},
+    {"kind": "mira"},
+    {"kind": "dca"},
+    {"kind": "dca", "loss": "svm"},
+    {"kind": "cw"},
+    {"kind": "arow"},
+    {"kind": "sgd"},
+    {"kind": "asgd"},
+    {"kind": "adf"},
+    {"kind": "madf"},
+)
+
+
+def pass_seconds(problem: Problem, kind: str) -> list[float]:
+    """Seconds of each pass of a block from zero."""
+    spec = TrainSpec.model_validate(
+        {"kind": "train", "model": "m", "corpus": "crp_a", "trainer": {"kind": kind, "passes": PASSES}}
+    )
+    trainer = trainer_of(spec.trainer, 1)
+    state = trainer.start(problem)
+    out: list[float] = []
+    began = time.perf_counter()
+    for report in trainer.passes(problem, state, 1):
+        now = time.perf_counter()
+        if report.phase == "calibrate":
+            began = now
+        if report.pass_done:
+            out.append(now - began)
+            began = now
+            if report.pass_number == BLOCK:
+                break
+    return out
+
+
+def measure_passes(problem: Problem, peer: crfsuite.Peer, rounds: int) -> dict[str, Any]:
+    """Each learner and its peer in turn."""
+    out: dict[str, Any] = {}
+    for kind, (algorithm, params) in PAIRS.items():
+        pass_seconds(problem, kind)  # loads kernels and pages
+
+        def ours(kind: str = kind) -> float:
+            return median(pass_seconds(problem, kind))
+
+        def theirs(algorithm: str = algorithm, params: dict[str, Any] = params) -> float:
+            return median(p["took"] for p in peer.run(algorithm, {"max_iterations": BLOCK, **params}))
+
+        seconds = common.alternate({"tagsmith": ours, "python-crfsuite": theirs}, rounds)
+        made = common.summary(seconds, "tagsmith")
+        times = made["python-crfsuite"]["times_ours"]
+        out[kind] = {"peer": algorithm, **made, "times_faster": times, "passed": times >= BAR}
+        print(f"{kind:20} {made['tagsmith']['seconds_median']:.4f} s, {times} times faster", flush=True)
+    return out
+
+
+def scores(train: Corpus, test: Corpus, peer: crfsuite.Peer, raw_test: bytes) -> dict[str, Any]:
+    """F1 on the test set after ten passes: ours and the peer's."""
+    out: dict[str, Any] = {"tagsmith": {}, "python-crfsuite": {}}
+    for trainer in LEARNERS:
+        result = learners.trained({**trainer, "passes": PASSES}, learners.CHUNKING, train, test)
+        name = " ".join(str(value) for value in trainer.values())
+        out["tagsmith"][name] = {
+            "f1": round(result.metrics["dev"]["f1"], 2),
+            "seconds": round(result.train_seconds, 2),
+            "active_features": result.active_features,
+            "f1_by_pass": [round(point["dev_score"], 2) for point in result.curve],
+        }
+        print(f"{name:20}", out["tagsmith"][name], flush=True)
+    for algorithm, params in PAIRS.values():
+        peer.run(algorithm, {"max_iterations": PASSES, **params})
+        out["python-crfsuite"][algorithm] = {"f1": _peer_f1(peer.model, test, raw_test)}
+        print(f"python-crfsuite {algorithm}", out["python-crfsuite"][algorithm], flush=True)
+    return out
+
+
+def _peer_f1(model: Path, test: Corpus, raw_test: bytes) -> float:
+    tagger, parsed = pycrfsuite.Tagger(), crfsuite.templates()
+    tagger.open(str(model))
+    found = [tagger.tag(crfsuite.expand(sentence, parsed)) for sentence in crfsuite.sentences(raw_test)]
+    return round(learners.score(test, found).f1, 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--part", choices=("both", "passes", "scores"), default="both", help="keep the other part"
+    )
+    options = parser.parse_args()
+    warm.training()
+    train, test = learners.conll2000(options.data)
+    raw, raw_test = (common.read(options.data / "conll2000" / f"{part}.txt") for part in ("train", "test"))
+    result = common.recorded("online")
+    with tempfile.TemporaryDirectory() as folder:
+        peer = crfsuite.Peer(raw, Path(folder) / "model")
+        if options.part in ("both", "passes"):
+            problem = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), train).problem
+            result["passes"] = {"measured": common.moment()}
+            result["passes"] |= measure_passes(problem, peer, options.rounds)
+            common.record("online", result)
+        if options.part in ("both", "scores"):
+            result["scores"] = {"measured": common.moment(), **scores(train, test, peer, raw_test)}
+            common.record("online", result)
+
+
+if __name__ == "__main__":
+    main()
