@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("lanes",),
     ("chunking",),
     ("service",),
     ("quasi_newton",),
