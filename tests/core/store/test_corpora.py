@@ -1,8 +1,7 @@
 import dataclasses
 import hashlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from core.errors import Conflict, Invalid, NotFound, TagsmithError
 from core.store import blobs, corpora, jobs
 from core.store.engine import Database
+from tests.core.store.races import Attempt, race
 from tests.core.store.samples import LEASE_S, add_corpus, add_job, corpus_row
 
 
@@ -81,29 +81,13 @@ def test_a_corpus_cannot_be_deleted_under_a_job_until_that_has_ended(db: Databas
 
 def test_creating_a_job_and_deleting_its_corpus_at_once_never_both_succeed(db: Database) -> None:
     for _ in range(20):
-        row = add_corpus(db)
-        start = threading.Barrier(2)
-
-        def create(corpus_id: str = row.id, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                add_job(db, [corpus_id])
-            except NotFound:
-                return False
-            return True
-
-        def delete(corpus_id: str = row.id, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                with db.write() as conn:
-                    corpora.delete(conn, corpus_id)
-            except TagsmithError:
-                return False
-            return True
-
-        with ThreadPoolExecutor(2) as pool:
-            created, deleted = pool.submit(create), pool.submit(delete)
-        assert created.result() != deleted.result()
+        corpus_id = add_corpus(db).id
+        created, deleted = race(
+            db,
+            Attempt(partial(jobs.create, kind="train", spec={}, corpora_used=[corpus_id]), NotFound),
+            Attempt(partial(corpora.delete, corpus_id=corpus_id), TagsmithError),
+        )
+        assert created != deleted
 
 
 def test_lists_go_newest_first_by_keyset_even_at_equal_times(db: Database) -> None:

@@ -1,12 +1,14 @@
 import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from core.errors import Conflict, NotFound
 from core.store import aliases, blobs, models, registry
 from core.store.engine import Database
+from tests.core.store.races import Attempt, race
 from tests.core.store.samples import add_version, new_version
 
 
@@ -104,29 +106,12 @@ def test_a_move_and_a_deletion_at_once_never_leave_an_alias_on_nothing(db: Datab
     for round_number in range(10):
         name = f"raced-{round_number}"
         add_version(db, name)
-        start = threading.Barrier(2)
-
-        def move(name: str = name, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                with db.write() as conn:
-                    aliases.move(conn, name, "champion", 1)
-            except NotFound:
-                return False
-            return True
-
-        def delete(name: str = name, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                with db.write() as conn:
-                    models.delete_version(conn, name, 1)
-            except Conflict:
-                return False
-            return True
-
-        with ThreadPoolExecutor(2) as pool:
-            moved, deleted = pool.submit(move), pool.submit(delete)
-        assert moved.result() != deleted.result()
+        moved, deleted = race(
+            db,
+            Attempt(partial(aliases.move, model=name, alias="champion", version=1), NotFound),
+            Attempt(partial(models.delete_version, name=name, number=1), Conflict),
+        )
+        assert moved != deleted
 
 
 def test_models_and_versions_list_newest_first_by_keyset(db: Database) -> None:

@@ -1,11 +1,11 @@
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from core.errors import Conflict, Invalid, NotFound, TagsmithError
 from core.store import aliases, jobs, models, references
 from core.store.engine import Database
+from tests.core.store.races import Attempt, race
 from tests.core.store.samples import add_version
 
 
@@ -61,26 +61,10 @@ def test_creating_a_job_and_deleting_the_version_it_starts_from_at_once_never_bo
 ) -> None:
     for _ in range(20):
         number = add_version(db, "contested").version
-        start = threading.Barrier(2)
-
-        def create(number: int = number, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                with db.write() as conn:
-                    jobs.create(conn, kind="train", spec={}, versions_used=[("contested", number)])
-            except NotFound:
-                return False
-            return True
-
-        def delete(number: int = number, start: threading.Barrier = start) -> bool:
-            start.wait()
-            try:
-                with db.write() as conn:
-                    models.delete_version(conn, "contested", number)
-            except TagsmithError:
-                return False
-            return True
-
-        with ThreadPoolExecutor(2) as pool:
-            created, deleted = pool.submit(create), pool.submit(delete)
-        assert created.result() != deleted.result()
+        used = [("contested", number)]
+        created, deleted = race(
+            db,
+            Attempt(partial(jobs.create, kind="train", spec={}, versions_used=used), NotFound),
+            Attempt(partial(models.delete_version, name="contested", number=number), TagsmithError),
+        )
+        assert created != deleted
