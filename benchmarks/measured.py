@@ -7,7 +7,8 @@ nothing else; a page of which nothing was measured has none. A test holds the tw
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ FIGURES = 5
 
 def rewritten(page: str, kind: str) -> str:
     """A page with its last section made anew."""
-    lines = list(_SECTIONS[kind]()) if kind in _SECTIONS else []
+    lines = _stripped(_SECTIONS.get(kind, partial(_online, kind))())
     return page.partition(HEADING)[0] + ("\n".join([HEADING, *lines]) + "\n" if lines else "")
 
 
@@ -40,14 +41,8 @@ def _tsuruoka(wanted: Callable[[str], bool]) -> Iterator[str]:
             continue
         run = result[part]
         yield f"CoNLL-2000 chunking, `l1` {run['l1']:g}, {how} ({_source('tsuruoka', result, run)}):"
-        yield ""
-        yield "| | passes | objective | active features | seconds | F1 |"
-        yield "|---|---|---|---|---|---|"
-        for name, row in run["table"].items():
-            if wanted(name):
-                cells = f"{row['passes']} | {row['objective']:,.1f} | {row['active_features']:,}"
-                yield f"| {name} | {cells} | {row['seconds']:.1f} | {row['f1']:.2f} |"
-        yield ""
+        rows = ([name, *_end(row), f"{row['f1']:.2f}"] for name, row in run["table"].items() if wanted(name))
+        yield from _table([*_END, "F1"], rows)
 
 
 def _line_search() -> Iterator[str]:
@@ -71,14 +66,7 @@ def _two_stage() -> Iterator[str]:
             run = result["two_stage"]
             part, last = run["part_of_time"], run["rounds"][-1]
             yield f"{corpus}, `l1` {result['l1']:g} ({_source(result['name'], result, run)}):"
-            yield ""
-            yield "| | passes | objective | active features | seconds |"
-            yield "|---|---|---|---|---|"
-            for name in ("OWL-QN", "two-stage"):
-                row = last[name]
-                cells = f"{row['passes']} | {row['objective']:,.1f} | {row['active_features']:,}"
-                yield f"| {name} | {cells} | {row['seconds']:.1f} |"
-            yield ""
+            yield from _table(_END, ([name, *_end(last[name])] for name in ("OWL-QN", "two-stage")))
             if part is not None:
                 yield f"Within 0.1 % of OWL-QN's objective in {part:.2f} of its time."
                 yield ""
@@ -90,13 +78,14 @@ def _against_crfsuite(penalty: str) -> Iterator[str]:
     if row := result.get("optimum", {}).get(penalty):
         source = _source("quasi_newton", result, result["optimum"])
         yield f"CoNLL-2000, the features of CRFsuite, one thread ({source}):"
-        yield ""
-        yield "| | iterations | objective | seconds |"
-        yield "|---|---|---|---|"
-        for name in ("python-crfsuite", "tagsmith"):
-            end = row[name]
-            yield f"| {name} | {end['iterations']} | {end['objective']:,.2f} | {end['seconds']:.1f} |"
-        yield ""
+        ends = ((name, row[name]) for name in ("python-crfsuite", "tagsmith"))
+        yield from _table(
+            ["iterations", "objective", "seconds"],
+            (
+                [name, str(end["iterations"]), f"{end['objective']:,.2f}", f"{end['seconds']:.1f}"]
+                for name, end in ends
+            ),
+        )
     if penalty == "l1" and (each := result.get("iterations")):
         source = _source("quasi_newton", result, each)
         yield (
@@ -106,11 +95,55 @@ def _against_crfsuite(penalty: str) -> Iterator[str]:
         yield ""
 
 
+def _online(kind: str) -> Iterator[str]:
+    """An online learner after ten passes, in all its variants, and its pass against CRFsuite's."""
+    result = _read("online") or {}
+    if scores := result.get("scores"):
+        own = {name: row for name, row in scores["tagsmith"].items() if name.split()[0] == kind}
+        if own:
+            yield f"CoNLL-2000 chunking, ten passes ({_source('online', result, scores)}):"
+            rows = (
+                [f"`{name}`", f"{row['f1']:.2f}", f"{row['active_features']:,}", f"{row['seconds']:.1f}"]
+                for name, row in own.items()
+            )
+            yield from _table(["F1", "active features", "seconds"], rows)
+    if row := result.get("passes", {}).get(kind):
+        source = _source("online", result, result["passes"])
+        yield (
+            f"A pass over CoNLL-2000 is {row['times_faster']:g} times faster than that of python-crfsuite's "
+            f"`{row['peer']}` ({source})."
+        )
+        yield ""
+
+
 def _zhou() -> Iterator[tuple[str, dict[str, Any]]]:
     for corpus, title in (("conll2000", "CoNLL-2000 chunking"), ("pku", "PKU word segmentation")):
         result = _read(f"zhou_{corpus}")
         if result is not None:
             yield title, {**result, "name": f"zhou_{corpus}"}
+
+
+#: How a run ended, as columns of a table.
+_END = ("passes", "objective", "active features", "seconds")
+
+
+def _end(row: dict[str, Any]) -> list[str]:
+    return [
+        str(row["passes"]),
+        f"{row['objective']:,.1f}",
+        f"{row['active_features']:,}",
+        f"{row['seconds']:.1f}",
+    ]
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table, its first column without a heading, and blank lines around it."""
+    yield ""
+    yield f"| | {' | '.join(columns)} |"
+    yield "|" + "---|" * (len(columns) + 1)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
 
 
 def _read(name: str) -> dict[str, Any] | None:
@@ -128,14 +161,10 @@ def _source(name: str, result: dict[str, Any], part: dict[str, Any]) -> str:
     return f"[{name}.json](../../benchmarks/results/{name}.json), {cores} cores with a load of {load:.1f}"
 
 
-def _stripped(section: Callable[[], Iterator[str]]) -> Callable[[], Iterator[str]]:
+def _stripped(lines: Iterator[str]) -> list[str]:
     """Without the blank line at the end."""
-
-    def lines() -> Iterator[str]:
-        made = list(section())
-        yield from made[:-1] if made and not made[-1] else made
-
-    return lines
+    made = list(lines)
+    return made[:-1] if made and not made[-1] else made
 
 
 def _sgd_l1() -> Iterator[str]:
@@ -148,11 +177,12 @@ def _owlqn() -> Iterator[str]:
     yield from _against_crfsuite("l1")
 
 
+#: Pages whose section is not that of the online learners.
 _SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
-    "sgd-l1": _stripped(_sgd_l1),
-    "owlqn": _stripped(_owlqn),
-    "lbfgs": _stripped(lambda: _against_crfsuite("l2")),
-    "two-stage": _stripped(_two_stage),
+    "sgd-l1": _sgd_l1,
+    "owlqn": _owlqn,
+    "lbfgs": partial(_against_crfsuite, "l2"),
+    "two-stage": _two_stage,
 }
 
 
