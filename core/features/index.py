@@ -35,9 +35,18 @@ class Slots(NamedTuple):
     columns: NDArray[np.int32]  # (slots,)
 
 
-def boundary_code(position: int, length: int) -> int:
-    """Code a position outside a sentence; even before its start, odd after its end. Twin of `_code`."""
-    return -2 * -position if position < 0 else -2 * (position - length + 1) - 1
+@inlined
+def boundary_code(position: int, begin: int, end: int) -> int:
+    """Code a position outside the sentence `begin:end`; even before its start, odd after its end."""
+    return 2 * (position - begin) if position < begin else -2 * (position - end + 1) - 1
+
+
+@inlined
+def code_at(codes: NDArray[np.int32], column: int, position: int, begin: int, end: int) -> int:
+    """Code what a template sees at a position: the column's value inside the sentence `begin:end`, else a boundary."""
+    if begin <= position < end:
+        return int(codes[column, position])
+    return boundary_code(position, begin, end)
 
 
 def boundary_row(code: int) -> int:
@@ -95,15 +104,9 @@ def feature_key(
     """Mix the key of one template at one token of the sentence `begin:end`; 0 when a value is unknown."""
     h = slots.seeds[template]
     for s in range(slots.starts[template], slots.starts[template + 1]):
-        position = token + slots.rows[s]
-        if position < begin:
-            code = -2 * (begin - position)
-        elif position >= end:
-            code = -2 * (position - end + 1) - 1
-        else:
-            code = np.int64(codes[slots.columns[s], position])
-            if code == UNKNOWN:
-                return np.uint64(0)
+        code = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
+        if code == UNKNOWN:
+            return np.uint64(0)
         h = _mixed(h, code)
     return _finished(h)
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import Slots, Table, keys_of
+from core.features.index import Slots, Table, code_at, keys_of
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
@@ -50,13 +50,7 @@ def _read_values(
         begin, end = offsets[sentences[i]], offsets[sentences[i] + 1]
         at = value_starts[i]
         for s in range(slots.starts[template], slots.starts[template + 1]):
-            position = token + slots.rows[s]
-            if position < begin:
-                values[at] = -2 * (begin - position)
-            elif position >= end:
-                values[at] = -2 * (position - end + 1) - 1
-            else:
-                values[at] = codes[slots.columns[s], position]
+            values[at] = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
             at += 1
 
 

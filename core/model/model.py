@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, Slots, Table, boundary_row, slots_of
 from core.features.spec import Features
+from core.features.template import boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Model:
         values = [
             vocabularies[column][code]
             if code >= 0
-            else f"_B{boundary_row(code):+d}"
+            else boundary(boundary_row(code))
             if code != UNKNOWN
             else "?"
             for column, code in zip(columns, self.attributes.values[first:last].tolist(), strict=True)

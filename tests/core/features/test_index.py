@@ -145,4 +145,4 @@ def test_a_large_corpus_makes_the_table_grow():
 
 @pytest.mark.parametrize(("position", "length", "row"), [(-1, 5, -1), (-3, 5, -3), (5, 5, 1), (8, 5, 4)])
 def test_boundaries_keep_their_distance(position, length, row):
-    assert boundary_row(boundary_code(position, length)) == row
+    assert boundary_row(boundary_code(position, 0, length)) == row
