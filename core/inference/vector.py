@@ -2,7 +2,7 @@
 
 Label rows are padded to a multiple of eight, so the inner loop of every kernel is a whole number of vectors. Left to
 itself the compiler guards such loops with alias checks and remainders and keeps accumulators in memory; with the
-vectors said out loud a pass of training is two to three times faster (docs/decisions records the measurement).
+vectors said out loud, forward-backward is about three times faster (docs/decisions/0006 records the measurement).
 
 A `Vector` is a value of eight float32 or float64 lanes. `load` and `store` take a one-dimensional array and an element
 index and check no bounds. All operations are deterministic: the order of a horizontal sum is fixed.
@@ -198,29 +198,23 @@ def widened(typingctx, value):
     return Vector(types.float64)(value), codegen
 
 
-def _reduced(combine):
-    """Fold the lanes in a fixed tree: 4 pairs four apart, 2 pairs two apart, the last pair."""
+@intrinsic
+def total(typingctx, value):
+    """The sum of the lanes, in a fixed tree: 4 pairs four apart, 2 pairs two apart, the last pair."""
+    if not isinstance(value, Vector):
+        return None
 
-    @intrinsic
-    def reduction(typingctx, value):
-        if not isinstance(value, Vector):
-            return None
+    def codegen(context, builder, signature, args):
+        current = args[0]
+        for step in (4, 2, 1):
+            lanes = ir.Constant(
+                ir.VectorType(ir.IntType(32), LANES), [(i + step) % LANES for i in range(LANES)]
+            )
+            moved = builder.shuffle_vector(current, ir.Constant(current.type, ir.Undefined), lanes)
+            current = builder.fadd(current, moved)
+        return builder.extract_element(current, ir.Constant(ir.IntType(32), 0))
 
-        def codegen(context, builder, signature, args):
-            current = args[0]
-            for step in (4, 2, 1):
-                lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [(i + step) % 8 for i in range(8)])
-                moved = builder.shuffle_vector(current, ir.Constant(current.type, ir.Undefined), lanes)
-                current = combine(builder, current, moved)
-            return builder.extract_element(current, ir.Constant(ir.IntType(32), 0))
-
-        return value.element(value), codegen
-
-    return reduction
-
-
-total = _reduced(lambda builder, a, b: builder.fadd(a, b))
-highest = _reduced(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+    return value.element(value), codegen
 
 
 @intrinsic
@@ -253,8 +247,9 @@ def _control_register(builder, name: str, slot) -> None:
 def flush_denormals(typingctx):
     """Treat denormals as zero on this thread; returns what `restore_denormals` takes to undo it.
 
-    Marginals of a confident model are often below 1e-38, where an x86 core takes over a hundred cycles an operation:
-    training was seven times slower with them. Other machines do not mind denormals, and nothing is done there.
+    Marginals of a confident model are often below 1e-38, and an x86 core may stumble over every such operand. Where we
+    measured it, training took no longer with denormals (docs/decisions/0006), so this is a precaution: it costs
+    nothing. On other machines nothing is done.
     """
 
     def codegen(context, builder, signature, args):
