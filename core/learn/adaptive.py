@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
-from core.learn.evaluation import Model, sequence_posterior
+from core.learn.evaluation import Model
 from core.learn.problem import Sequences
-from core.learn.rows import PLAIN, Rows, add_to_row, load_edges, subtract_gold, value_of
-from core.learn.updates import edge_direction
+from core.learn.rows import PLAIN, Rows, add_to_row, load_edges, value_of
+from core.learn.updates import batch_direction
 
 ADF, MADF = 0, 1
 
@@ -158,19 +158,10 @@ def run_adaptive(
         for y in range(p.labels):
             _catch_up(r, g, p.attributes + y, now, p)
         m = Model(r, PLAIN, load_edges(r, p.attributes, p.labels, PLAIN, p.width, e), p.labels, p.width)
-        c.pairs[:] = 0
-        at, paired = 0, False
-        for i in range(b, stop):
-            begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
-            if n > 0:
-                loss += sequence_posterior(data, order[i], m, p.edges, e, c, at)
-                subtract_gold(c, at, data.gold, begin, n, p.width)
-                paired |= p.edges and n > 1
-                at += n
-        if paired:
-            edge_direction(data, order, b, stop, c.pairs, p.labels, p.width)
+        met, paired = batch_direction(data, order, b, stop, m, p.edges, e, c)
         _update(data, order, b, stop, after, rate, paired, r, g, c, p)
         clock[0] = after
+        loss += met
     v.restore_denormals(denormals)
     return loss
 

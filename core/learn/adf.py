@@ -3,25 +3,22 @@
 Both optimise sum of -log p(y | x) + (l2 / 2) |w|^2. What an update does is told in `adaptive`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Floats
 from core.learn.adaptive import ADF, MADF, Plan, Rates, run_adaptive, settle_adaptive
-from core.learn.descent import Descent, DescentSpec
+from core.learn.descent import Descent, DescentSpec, Pass
 from core.learn.evaluation import Weights
-from core.learn.order import pass_order
 from core.learn.pairs import gold_frequencies
 from core.learn.problem import Problem
 from core.learn.rows import EVERYTHING, Rows
 from core.learn.schedule import Schedule
-from core.learn.trainer import State, TrainerSpec, in_slices
+from core.learn.trainer import State, TrainerSpec
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -66,6 +63,8 @@ class Adaptive(Descent):
         super().__init__(DescentSpec(kind=spec.kind, passes=spec.passes, schedule=schedule, batch=spec.batch))
         self.spec = spec
         self.l2 = spec.l2
+        self._no_scale: Floats = np.empty(0, self.dtype)
+        self._scale_of: tuple[Problem, Floats] | None = None
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
         state = super().start(problem, init)
@@ -101,39 +100,36 @@ class Adaptive(Descent):
         return given or max(1, problem.sentences // 10)
 
     def _rates(self, problem: Problem, state: State) -> Rates:
-        scale: Floats = np.empty(0, self.dtype)
-        if isinstance(self.spec, MadfSpec):
-            share = gold_frequencies(problem) / max(problem.tokens, 1)
-            alpha, beta = 1 / self.spec.a, 1 / self.spec.b
-            scale = v.zeros(len(state["weights"]), self.dtype)
-            by_row = scale.reshape(-1, problem.width)[:, : len(problem.labels)]
-            by_row[:] = 1 / (beta + (alpha - beta) * share)
+        scale = self._scale(problem, self.spec) if isinstance(self.spec, MadfSpec) else self._no_scale
         return Rates(state["gamma"], state["used"], state["window"], state["paid"], scale)
 
-    def _one_pass(
-        self,
-        problem: Problem,
-        state: State,
-        seed: int,
-        updates: NDArray[np.float64],
-        sequences: int,
-        mask: NDArray[np.uint8],
-    ) -> Iterator[tuple[float, float]]:
-        labels, batch, count = len(problem.labels), self.spec.batch, problem.sentences
+    def _scale(self, problem: Problem, spec: MadfSpec) -> Floats:
+        """B of every weight: counted once a problem."""
+        if self._scale_of is None or self._scale_of[0] is not problem:
+            # In place: these are the largest arrays of the trainer.
+            share = gold_frequencies(problem)
+            share /= max(problem.tokens, 1)
+            share *= 1 / spec.a - 1 / spec.b
+            share += 1 / spec.b
+            scale = v.zeros(len(share) * problem.width, self.dtype)
+            scale.reshape(-1, problem.width)[:, : len(problem.labels)] = np.reciprocal(share, out=share)
+            self._scale_of = (problem, scale)
+        return self._scale_of[1]
+
+    def _updates(self, problem: Problem, state: State, p: Pass) -> Callable[[int, int], float]:
         if state["clock"][0] == 0:
             state["gamma"][:] = state["eta0"][0]
-        state["window_length"][0] = max(1, self._window(problem) // batch)
-        plan = self._plan(problem, sequences, state)
-        r = Rows(state["weights"], np.zeros(problem.attributes + labels, self.dtype), mask)
+        state["window_length"][0] = max(1, self._window(problem) // self.spec.batch)
+        plan = self._plan(problem, p.sequences, state)
+        r = Rows(state["weights"], np.zeros(len(state["paid"]), self.dtype), p.mask)
         g = self._rates(problem, state)
-        e, c = ch.edges(labels, self.dtype), ch.chain(problem.room(batch), labels, self.dtype)
-        order = pass_order(count, seed, int(state["passes"][0]) + 1)
-        rates = self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2)
 
         def run(first: int, last: int) -> float:
-            return run_adaptive(problem.data, order, rates, first, last, plan, r, g, state["clock"], e, c)
+            return run_adaptive(
+                problem.data, p.order, p.rates, first, last, plan, r, g, state["clock"], p.edges, p.chain
+            )
 
-        yield from in_slices(count, batch, run)
+        return run
 
     def weights(self, problem: Problem, state: State) -> Weights:
         out = v.zeros(len(state["weights"]), self.dtype)

@@ -1,6 +1,7 @@
 """Stochastic gradient descent: the trainer that every SGD kind shares. What an update does is told in `updates`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from core.inference import chain as ch
 from core.inference import vector as v
+from core.inference.chain import Chain, Edges
 from core.jit import readonly
 from core.learn.evaluation import Weights
 from core.learn.order import pass_order
@@ -26,6 +28,18 @@ class DescentSpec(TrainerSpec):
 
     schedule: Schedule = Schedule()
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What the updates of one pass work with, whatever their rule."""
+
+    sequences: int  # N of the whole run; a trial goes over fewer
+    mask: NDArray[np.uint8]
+    order: NDArray[np.int64]
+    rates: NDArray[np.float64]
+    edges: Edges
+    chain: Chain
 
 
 class Descent(Trainer):
@@ -87,29 +101,38 @@ class Descent(Trainer):
         mask: NDArray[np.uint8],
     ) -> Iterator[tuple[float, float]]:
         """Yield (fraction done, loss of the slice). `updates` are numbers of updates in a run over N `sequences`."""
-        labels, batch, count = len(problem.labels), self._descent.batch, problem.sentences
-        e = ch.edges(labels, self.dtype)
-        c = ch.chain(problem.room(batch), labels, self.dtype)
-        r = Rows(state["weights"], state["touched"], mask)
-        order = pass_order(count, seed, int(state["passes"][0]) + 1)
-        rates = self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2)
+        labels, batch = len(problem.labels), self._descent.batch
+        p = Pass(
+            sequences=sequences,
+            mask=mask,
+            order=pass_order(problem.sentences, seed, int(state["passes"][0]) + 1),
+            rates=self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2),
+            edges=ch.edges(labels, self.dtype),
+            chain=ch.chain(problem.room(batch), labels, self.dtype),
+        )
+        yield from in_slices(problem.sentences, batch, self._updates(problem, state, p))
+
+    def _updates(self, problem: Problem, state: State, p: Pass) -> Callable[[int, int], float]:
+        """What makes the updates `first` to `last` of a pass and returns the loss met."""
+        r = Rows(state["weights"], state["touched"], p.mask)
         task = Task(
             self.mode,
-            batch,
-            self._strength / sequences,
+            self._descent.batch,
+            self._strength / p.sequences,
             problem.attributes,
-            labels,
+            len(problem.labels),
             problem.width,
             problem.edges,
         )
-        search, swept = self._search(problem), self._swept(mask, problem.width)
+        search, swept = self._search(problem), self._swept(p.mask, problem.width)
 
         def run(first: int, last: int) -> float:
             return run_updates(
-                problem.data, order, rates, first, last, task, r, state["penalty"], e, c, search, swept
-            )
+                problem.data, p.order, p.rates, first, last, task, r, state["penalty"], p.edges, p.chain, search,
+                swept,
+            )  # fmt: skip
 
-        yield from in_slices(count, batch, run)
+        return run
 
     def _search(self, problem: Problem) -> Search:
         if not self.line_search:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import kernel
+from core.jit import inlined, kernel
 from core.learn.evaluation import Model, sequence_loss, sequence_posterior
 from core.learn.pairs import Pairs
 from core.learn.problem import Sequences
@@ -160,7 +160,7 @@ def _settle_edges(attributes: int, labels: int, before: float, r: Rows, width: i
 
 
 @kernel
-def edge_direction(
+def _edge_direction(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, pairs: Floats, labels: int, width: int
 ) -> None:
     """Turn expected transitions into the direction of ascent: gold counts - expected."""
@@ -170,6 +170,25 @@ def edge_direction(
     for i in range(first, last):
         for token in range(data.offsets[order[i]] + 1, data.offsets[order[i] + 1]):
             pairs[data.gold[token - 1] * width + data.gold[token]] += pairs.dtype.type(1)
+
+
+@inlined
+def batch_direction(
+    data: Sequences, order: NDArray[np.int64], first: int, last: int, m: Model, edges: bool, e: Edges, c: Chain
+) -> tuple[float, bool]:  # fmt: skip
+    """The direction of ascent of a batch into `beta` and `pairs`; returns its loss, and whether it has transitions."""
+    c.pairs[:] = 0
+    at, paired, loss = 0, False, 0.0
+    for i in range(first, last):
+        begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
+        if n > 0:
+            loss += sequence_posterior(data, order[i], m, edges, e, c, at)
+            subtract_gold(c, at, data.gold, begin, n, m.width)
+            paired |= edges and n > 1
+            at += n
+    if paired:
+        _edge_direction(data, order, first, last, c.pairs, m.labels, m.width)
+    return loss, paired
 
 
 class Search(NamedTuple):
@@ -318,17 +337,7 @@ def run_updates(
         model = Model(
             r, reading, load_edges(r, k.attributes, k.labels, reading, k.width, e), k.labels, k.width
         )
-        c.pairs[:] = 0
-        at, paired, met = 0, False, 0.0
-        for i in range(b, stop):
-            begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
-            if n > 0:
-                met += sequence_posterior(data, order[i], model, k.edges, e, c, at)
-                subtract_gold(c, at, data.gold, begin, n, k.width)
-                paired |= k.edges and n > 1
-                at += n
-        if paired:
-            edge_direction(data, order, b, stop, c.pairs, k.labels, k.width)
+        met, paired = batch_direction(data, order, b, stop, model, k.edges, e, c)
         if s.stamps.shape[0] > 0:
             rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
         total[0] = _after(k.mode, before, rate, k.strength, stop - b)
