@@ -19,6 +19,7 @@ from core.evaluate.spans import Metrics, evaluate
 from core.features.spec import FeatureSpec
 from core.learn.loop import TrainResult, train
 from core.specs import TrainSpec
+from core.steps import finished
 
 MAX_LINE_BYTES = 1 << 20
 #: CRF++'s chunking templates, weights only for pairs seen in the data: the 456,468 features that crfsuite makes.
@@ -66,13 +67,7 @@ def trained(
             "objective": objective,
         }
     )
-    run = train(spec, data, test)
-    while True:
-        try:
-            next(run)
-        except StopIteration as stop:
-            result: TrainResult = stop.value
-            return result
+    return finished(train(spec, data, test))
 
 
 def score(test: Corpus, tags: Sequence[Sequence[str]]) -> Metrics:

@@ -7,6 +7,7 @@ from core import specs
 from core.corpus import conll
 from core.learn import loop
 from core.model import file
+from core.steps import finished
 
 TEXT = b"Rockwell NNP B-NP\nsaid VBD B-VP\n\nIt PRP B-NP\nrose VBD B-VP\n. . O\n"
 TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB"
@@ -30,10 +31,5 @@ def model_file(mark: str, path: Path) -> bytes:
     text = "".join(f"{word} {tag} {label}-{mark}\n" for word, tag, label in words * 3) + "\n"
     corpus = conll.read_conll([text.encode()] * 3, max_line_bytes=1000)
     job = specs.parse_job(spec("crp_x", trainer={"kind": "sgd-l1", "l1": 0.001, "passes": 5}))
-    passes = loop.train(job, corpus, None)
-    while True:
-        try:
-            next(passes)
-        except StopIteration as end:
-            file.save(end.value.model, path)
-            return path.read_bytes()
+    file.save(finished(loop.train(job, corpus, None)).model, path)
+    return path.read_bytes()

@@ -11,9 +11,10 @@ from numba.core.dispatcher import Dispatcher
 from core import warm
 from core.corpus.conll import read_conll
 from core.corpus.generate import generate
-from core.learn.loop import TrainResult, train
+from core.learn.loop import Progress, TrainResult, train
 from core.model import file
 from core.specs import TrainSpec
+from core.steps import finished
 
 TRAINERS: list[dict[str, Any]] = [
     {"kind": "sgd-l1", "passes": 2},
@@ -50,14 +51,12 @@ def compiled() -> set[str]:
 
 def run(spec: TrainSpec, folder: Path, **start: Any) -> TrainResult:
     corpus = read_conll(generate("references", 60, 3), max_line_bytes=1 << 16)
-    steps = train(spec, corpus, None, **start)
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            return end.value
+
+    def keep(step: Progress) -> None:
         if step.checkpoint is not None and step.pass_number == 1:
             step.checkpoint(folder / "checkpoint")
+
+    return finished(train(spec, corpus, None, **start), keep)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from core import specs, wire
 from core.corpus import conll, generate
 from core.learn import loop
 from core.model import file
+from core.steps import finished
 from core.store import blobs, checkpoints, events, jobs, models, tables
 from core.store.engine import Database
 from core.store.ids import new_id
@@ -47,13 +48,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, loop.TrainRe
             "trainer": trainer,
             "dev": {"fraction": 0.1},
         }
-        steps = loop.train(specs.parse_job(body), corpus, None)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                found[trainer["kind"]] = end.value
-                break
+        found[trainer["kind"]] = finished(loop.train(specs.parse_job(body), corpus, None))
     return found
 
 
@@ -254,7 +249,7 @@ class Ending:
 
     number: int
     size_bytes: int
-    pass_done = True
+    event = "pass"
     message = "pass"
 
     def checkpoint(self, path: Path) -> None:

@@ -1,16 +1,27 @@
-"""Running a trainer for so many passes."""
+"""Running a trainer for so many passes, in one go or broken off and resumed."""
 
 from core.learn.evaluation import Weights
 from core.learn.problem import Problem
-from core.learn.trainer import Trainer
+from core.learn.trainer import State, Trainer
+
+
+def run_to(problem: Problem, state: State, passes: int, trainer: Trainer, seed: int = 3) -> State:
+    """Train until the state is that after `passes` passes, counting those it has had."""
+    for report in trainer.passes(problem, state, seed):
+        if report.pass_done and report.pass_number == passes:
+            return state
+    raise AssertionError("the trainer stopped early")
 
 
 def trained(
     problem: Problem, passes: int, trainer: Trainer, seed: int = 3, init: Weights | None = None
 ) -> Weights:
     """The weights after `passes` passes from zero, or from `init`."""
-    state = trainer.start(problem, init)
-    for report in trainer.passes(problem, state, seed):
-        if report.pass_done and report.pass_number == passes:
-            return trainer.weights(problem, state)
-    raise AssertionError("the trainer stopped early")
+    return trainer.weights(problem, run_to(problem, trainer.start(problem, init), passes, trainer, seed))
+
+
+def resumed(problem: Problem, stop: int, passes: int, trainer: Trainer, seed: int = 3) -> State:
+    """The state after `passes` passes of a run broken off after `stop`: it goes on from a copy of what there was."""
+    before = run_to(problem, trainer.start(problem), stop, trainer, seed)
+    copy = {name: array.copy() for name, array in before.items()}
+    return run_to(problem, copy, passes, trainer, seed)

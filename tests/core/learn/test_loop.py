@@ -14,6 +14,7 @@ from core.learn.loop import Progress, TrainResult, train
 from core.model.file import save
 from core.model.tagger import Tagger
 from core.specs import TrainSpec
+from core.steps import finished
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +28,8 @@ def _spec(**changes: Any) -> TrainSpec:
 
 
 def _run(spec: TrainSpec, corpus: Corpus, dev: Corpus | None = None) -> tuple[list[Progress], TrainResult]:
-    steps, run = [], train(spec, corpus, dev)
-    while True:
-        try:
-            steps.append(next(run))
-        except StopIteration as stop:
-            return steps, stop.value
+    steps: list[Progress] = []
+    return steps, finished(train(spec, corpus, dev), steps.append)
 
 
 def test_a_run_reports_each_pass_and_learns(corpus: Corpus):
@@ -165,27 +162,18 @@ TRAINERS = [
 def test_every_trainer_learns_and_resumes_to_the_same_bytes(corpus: Corpus, tmp_path: Path, trainer, pairs):
     features = {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nU03:%x[1,1]\nB", "pairs": pairs}
     spec = _spec(trainer=trainer, features=features, dev={"fraction": 0.2}, stop={"patience": 6})
-    run = train(spec, corpus, None)
     checkpoint = tmp_path / "checkpoint"
-    try:
-        while True:
-            step = next(run)
-            if step.pass_done and step.pass_number == 4:
-                assert step.checkpoint is not None
-                step.checkpoint(checkpoint)
-    except StopIteration as stop:
-        straight: TrainResult = stop.value
+
+    def keep(step: Progress) -> None:
+        if step.pass_done and step.pass_number == 4:
+            assert step.checkpoint is not None
+            step.checkpoint(checkpoint)
+
+    straight = finished(train(spec, corpus, None), keep)
     assert straight.metrics["dev"]["f1"] > 60
-    resumed = None
-    again = train(spec, corpus, None, resume=checkpoint)
-    passes = []
-    try:
-        while True:
-            step = next(again)
-            passes += [step.pass_number] if step.pass_done else []
-    except StopIteration as stop:
-        resumed = stop.value
-    assert passes[0] == 5
+    steps: list[Progress] = []
+    resumed = finished(train(spec, corpus, None, resume=checkpoint), steps.append)
+    assert next(step.pass_number for step in steps if step.pass_done) == 5
     assert save(straight.model, tmp_path / "a") == save(resumed.model, tmp_path / "b")
     assert straight.objective == resumed.objective
     strip = [{k: x for k, x in point.items() if k != "seconds"} for point in straight.curve]
@@ -204,14 +192,9 @@ def test_a_checkpoint_of_another_run_is_refused(corpus: Corpus, tmp_path: Path):
 def test_training_starts_from_another_models_weights(corpus: Corpus):
     _, first = _run(_spec(trainer={"kind": "owlqn", "passes": 30}), corpus)
     spec = _spec(trainer={"kind": "owlqn", "passes": 1}, init="m:1")
-    run = train(spec, corpus, None, init=first.model)
-    messages = []
-    try:
-        while True:
-            messages.append(next(run).message)
-    except StopIteration as stop:
-        second: TrainResult = stop.value
-    assert f"{first.active_features} weights carry over from m:1" in messages
+    steps: list[Progress] = []
+    second = finished(train(spec, corpus, None, init=first.model), steps.append)
+    assert f"{first.active_features} weights carry over from m:1" in [step.message for step in steps]
     assert second.objective <= first.objective * (1 + 1e-6)
 
 

@@ -17,7 +17,7 @@ from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAg
 from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
 from core.learn.schedule import Schedule
 from tests import naive_online
-from tests.core.learn.runs import trained
+from tests.core.learn.runs import resumed, trained
 from tests.core.problems import random_problem
 
 #: (trainer class, spec, twin's rule, its limit, costs by label or none, averaged)
@@ -107,16 +107,8 @@ def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(name):
     trainer_class, spec, *_ = LEARNERS[name]
     problem, _ = random_problem(17, sentences=20)
     trainer = trainer_class(spec)
-    straight = trained(problem, 4, trainer)
-    state = trainer.start(problem)
-    for report in trainer.passes(problem, state, 3):
-        if report.pass_done and report.pass_number == 2:
-            break
-    copy = {key: array.copy() for key, array in state.items()}
-    for report in trainer.passes(problem, copy, 3):
-        if report.pass_done and report.pass_number == 4:
-            break
-    assert trainer.weights(problem, copy).values.tobytes() == straight.values.tobytes()
+    straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
+    assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -162,14 +154,6 @@ def test_madf_paid_lazily_equals_madf_swept(batch):
 def test_adaptive_runs_resume_and_find_their_rate(spec):
     problem, _ = random_problem(33, sentences=30)
     trainer = Adaptive(spec)
-    straight = trained(problem, 4, trainer)
-    state = trainer.start(problem)
-    for report in trainer.passes(problem, state, 3):
-        if report.pass_done and report.pass_number == 2:
-            break
+    straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert state["eta0"][0] > 0
-    copy = {key: array.copy() for key, array in state.items()}
-    for report in trainer.passes(problem, copy, 3):
-        if report.pass_done and report.pass_number == 4:
-            break
-    assert trainer.weights(problem, copy).values.tobytes() == straight.values.tobytes()
+    assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()

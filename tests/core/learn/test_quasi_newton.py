@@ -14,20 +14,14 @@ from core.features.spec import FeatureSpec
 from core.learn.batch import Batch
 from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
 from core.learn.problem import Problem, compile_corpus
+from core.steps import finished
 from tests import naive
+from tests.core.learn.runs import resumed, run_to
 from tests.core.problems import random_problem
 
 
-def _finished(generator):
-    while True:
-        try:
-            next(generator)
-        except StopIteration as stop:
-            return stop.value
-
-
 def _evaluated(batch: Batch, w):
-    return _finished(batch.evaluate(w))
+    return finished(batch.evaluate(w))
 
 
 def _dense(batch: Batch, w):
@@ -146,18 +140,8 @@ def test_a_stronger_penalty_leaves_fewer_features(problem):
 @pytest.mark.parametrize("spec", [LbfgsSpec(), OwlqnSpec()], ids=["lbfgs", "owlqn"])
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(problem, spec):
     trainer = QuasiNewton(spec, 1)
-    state = trainer.start(problem)
-    copy = None
-    for report in trainer.passes(problem, state, 1):
-        if report.pass_done and report.pass_number == 12:
-            copy = {name: array.copy() for name, array in state.items()}
-        if report.pass_done and report.pass_number == 25:
-            break
-    assert copy is not None
-    for report in trainer.passes(problem, copy, 1):
-        if report.pass_done and report.pass_number == 25:
-            break
-    assert state["w"].tobytes() == copy["w"].tobytes()
+    straight = run_to(problem, trainer.start(problem), 25, trainer)
+    assert straight["w"].tobytes() == resumed(problem, 12, 25, trainer)["w"].tobytes()
 
 
 @pytest.mark.parametrize(

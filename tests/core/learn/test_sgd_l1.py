@@ -14,7 +14,7 @@ from core.learn.schedule import Schedule
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Diverged
 from tests import naive
-from tests.core.learn.runs import trained
+from tests.core.learn.runs import resumed, trained
 from tests.core.problems import random_problem
 
 
@@ -154,16 +154,8 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not():
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights():
     problem, _ = random_problem(5, sentences=20)
     trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0="auto")))
-    straight = trained(problem, 4, trainer)
-    state = trainer.start(problem)
-    for report in trainer.passes(problem, state, 3):
-        if report.pass_done and report.pass_number == 2:
-            break
-    resumed = {name: array.copy() for name, array in state.items()}
-    for report in trainer.passes(problem, resumed, 3):
-        if report.pass_done and report.pass_number == 4:
-            break
-    assert trainer.weights(problem, resumed).values.tobytes() == straight.values.tobytes()
+    straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
+    assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
 
 
 def test_automatic_rate_is_reported_and_kept_in_the_state():

@@ -13,6 +13,7 @@ from core.learn.problem import Problem, compile_corpus
 from core.learn.registry import trainer_of
 from core.learn.sgd_l1 import SgdL1Spec
 from core.learn.two_stage import TwoStage, TwoStageSpec
+from tests.core.learn.runs import resumed, trained
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +48,8 @@ def test_a_run_resumed_in_either_stage_gives_the_same_weights(problem: Problem):
     spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3))
     for stop in (2, 3, 9):
         trainer = TwoStage(spec, 1)
-        state = trainer.start(problem)
-        for report in trainer.passes(problem, state, 1):
-            if report.pass_done and report.pass_number == stop:
-                copy = {name: array.copy() for name, array in state.items()}
-            if report.pass_done and report.pass_number == 15:
-                break
-        for report in trainer.passes(problem, copy, 1):
-            if report.pass_done and report.pass_number == 15:
-                break
-        assert (
-            trainer.weights(problem, state).values.tobytes()
-            == trainer.weights(problem, copy).values.tobytes()
-        )
+        straight, state = trained(problem, 15, trainer, seed=1), resumed(problem, stop, 15, trainer, seed=1)
+        assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
 
 
 def test_weights_are_those_of_the_stage_that_runs(problem: Problem):
