@@ -3,12 +3,11 @@
 What serving needs and what training needs are apart: a process that only serves does not pay for the learners.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TypeVar
 
 import numpy as np
 
@@ -28,14 +27,34 @@ from core.model.build import build_model
 from core.model.file import save
 from core.model.tagger import Tagger
 from core.specs import DevFraction, TrainSpec
+from core.steps import finished
 
 _MAX_LINE_BYTES = 1 << 16
-Found = TypeVar("Found")
 
 
 def serving() -> float:
     """Make ready what an API process runs: reading corpora, opening models, tagging. Returns the seconds it took."""
+    return _seconds(_serving)
+
+
+def training() -> float:
+    """Make ready what a worker may ever run: serving's kernels and every trainer. Returns the seconds it took."""
+    return _seconds(_training)
+
+
+def trainer(spec: TrainerSpec) -> float:
+    """Make ready one trainer, and what all need. Returns the seconds it took; the second time they are none."""
+    return _seconds(lambda: _example(EXAMPLES[type(spec)]))
+
+
+def _seconds(action: Callable[[], None]) -> float:
     began = perf_counter()
+    action()
+    return perf_counter() - began
+
+
+@cache
+def _serving() -> None:
     report.warm()
     corpus = _corpus()
     compiled = compile_corpus(FeatureSpec().resolve(len(corpus.columns)), corpus)
@@ -46,27 +65,17 @@ def serving() -> float:
         path = Path(folder) / "model"
         save(build_model(compiled, Weights(problem, values)), path)
         Tagger.open(path).tag([[["word", "CAP"], ["42", "NUM"]]])
-    return perf_counter() - began
 
 
-def training() -> float:
-    """Make ready what a worker may ever run: serving's kernels and every trainer. Returns the seconds it took."""
-    began = perf_counter()
-    for kind in EXAMPLES:
-        _trainer(kind)
-    return perf_counter() - began
-
-
-def trainer(spec: TrainerSpec) -> float:
-    """Make ready one trainer, and what all need. Returns the seconds it took; the second time they are none."""
-    began = perf_counter()
-    _trainer(type(spec))
-    return perf_counter() - began
+def _training() -> None:
+    for example in EXAMPLES.values():
+        _example(example)
 
 
 @cache
-def _trainer(kind: type[TrainerSpec]) -> None:
-    serving()
+def _example(trainer: TrainerSpec) -> None:
+    """Run an example once, however many kinds share it."""
+    _serving()
     corpus = _corpus()
     # Only the pairs of the data: finding those is a kernel too, and all others are the same.
     features = FeatureSpec(pairs="seen")
@@ -77,25 +86,15 @@ def _trainer(kind: type[TrainerSpec]) -> None:
             "corpus": "crp_warm",
             "dev": DevFraction(fraction=0.2),
             "features": features,
-            "trainer": EXAMPLES[kind],
+            "trainer": trainer,
         }
     )
     compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus)
-    warm_start.weights_of(_last(train(spec, corpus, None)).model, compiled)
-    if uses_threads(EXAMPLES[kind]):
+    warm_start.weights_of(finished(train(spec, corpus, None)).model, compiled)
+    if uses_threads(trainer):
         # Batch trainers turn to float64 for the last digits, which no short run comes to.
         batch = Batch(compiled.problem, 1, np.float64)
-        _last(batch.evaluate(np.zeros(batch.parameters)))
-
-
-def _last(steps: Generator[object, None, Found]) -> Found:
-    """Run a generator to its end and give what it returns."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            found: Found = stop.value
-            return found
+        finished(batch.evaluate(np.zeros(batch.parameters)))
 
 
 def _corpus() -> Corpus:
