@@ -26,6 +26,8 @@ from core.specs import TrainSpec
 #: Vectors of quasi-Newton besides its memory: the point and its gradient, in the state and at work (4), gold counts,
 #: the steepest descent and the direction (3), a trial point and its gradient (2).
 WORKING_VECTORS = 9
+#: Of these, what only a step works with.
+_WORKING_VECTORS_GONE = 6
 #: Below this tolerance the last digits are sought, in float64, with matrices of their own (see `lbfgs`).
 DOUBLE_TOLERANCE = 1e-7
 #: A cell of the sample, and its number while it is being picked, twice.
@@ -97,7 +99,7 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
     if isinstance(trainer, AdfSpec | MadfSpec):
         # MADF keeps a scale for every weight; both a rate and three counts a row, copied when weights are read.
         scale = sizes.matrix if isinstance(trainer, MadfSpec) else 0
-        return 2 * (sizes.matrix + scale) + 2 * 4 * 8 * sizes.rows + chains + _calibration(trainer, sizes)
+        return 2 * sizes.matrix + scale + 2 * 4 * 8 * sizes.rows + chains + _calibration(trainer, sizes)
     searched = 8 * sizes.rows if getattr(trainer, "line_search", "none") == "heuristic" else 0
     return sizes.matrix + 4 * sizes.rows + searched + chains + _calibration(trainer, sizes)
 
@@ -123,9 +125,13 @@ def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
 
 def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
     """What a trainer still holds while the model is made: its state, without what a step works with."""
-    if isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec):
-        return _state(trainer, sizes, 1) if isinstance(trainer, OnlineSpec) else sizes.matrix + 4 * sizes.rows
-    return _state(trainer, sizes, 1) - 6 * sizes.vector
+    if isinstance(trainer, MadfSpec):
+        return 2 * sizes.matrix + 4 * 8 * sizes.rows
+    if isinstance(trainer, DescentSpec | AdfSpec):
+        return sizes.matrix + 4 * sizes.rows
+    if isinstance(trainer, OnlineSpec):
+        return _state(trainer, sizes, 1)
+    return _state(trainer, sizes, 1) - _WORKING_VECTORS_GONE * sizes.vector
 
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
