@@ -117,6 +117,27 @@ class Client:
         """Start a training job."""
         return make(Job, self._call("POST", "/jobs", json={"kind": "train", **spec}))
 
+    def compare(self, spec: Mapping[str, Any]) -> Job:
+        """Start a job that compares trainers."""
+        return make(Job, self._call("POST", "/jobs", json={"kind": "compare", **spec}))
+
+    def tune(self, spec: Mapping[str, Any]) -> Job:
+        """Start a job that searches for the best spec."""
+        return make(Job, self._call("POST", "/jobs", json={"kind": "tune", **spec}))
+
+    def evaluate(self, models: Sequence[str], corpus_id: str, **options: Any) -> Job:
+        """Start a job that scores versions on a corpus and says whether they differ by more than chance."""
+        body = {"kind": "evaluate", "models": list(models), "corpus": corpus_id, **options}
+        return make(Job, self._call("POST", "/jobs", json=body))
+
+    def table(self, job_id: str) -> str:
+        """Give the table of a finished job as CSV."""
+        return self._response("GET", f"/jobs/{_part(job_id)}/table.csv").text
+
+    def plot(self, job_id: str) -> str:
+        """Give the learning curves of a finished job as SVG."""
+        return self._response("GET", f"/jobs/{_part(job_id)}/plot.svg").text
+
     def jobs(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
         """List jobs, newest first."""
         return self._pages(Job, "/jobs", {"state": state, "model": model})

@@ -6,8 +6,9 @@ therefore the last state it staged, not the present one.
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from core.errors import Unavailable
 from core.store import blobs, checkpoints, events
@@ -35,8 +36,9 @@ class Checkpoints:
         self._lease = lease
         self._reporter = reporter
         self._path = scratch / "checkpoint"
-        #: Pass whose end is staged, and the last that is stored; 0 when none is.
-        self._staged = self._stored = 0
+        #: What is staged, and whether that is stored too.
+        self._staged: Mapping[str, Any] | None = None
+        self._is_stored = False
         self._stage_at = float("-inf")
         self._store_at = time.monotonic() + context.settings.checkpoint_seconds
 
@@ -46,44 +48,44 @@ class Checkpoints:
         if report.checkpoint is None or not (store or time.monotonic() >= self._stage_at):
             return
         self._stage(report)
-        if store and self._staged:
-            self._store(None)
+        if store and self._staged is not None:
+            self._store(self._staged, None)
 
     def keep_last(self) -> None:
         """Store what is staged, if it is newer than what is stored and can be stored in a moment."""
-        if self._staged > self._stored:
-            self._store(time.monotonic() + LAST_S)
+        if self._staged is not None and not self._is_stored:
+            self._store(self._staged, time.monotonic() + LAST_S)
 
     def _stage(self, report: Report) -> None:
         assert report.checkpoint is not None
         began = time.monotonic()
         try:
             report.checkpoint(self._path)
-            self._staged = int(report.as_dict()["pass"])
+            self._staged, self._is_stored = report.as_dict(), False
         except OSError as error:
             # Training goes on without: a full disk costs safety, not the job.
-            self._staged = 0
+            self._staged = None
             self._warn("cannot stage a checkpoint", error)
         ended = time.monotonic()
         self._stage_at = ended + (ended - began) / STAGE_SHARE
 
-    def _store(self, deadline: float | None) -> None:
+    def _store(self, staged: Mapping[str, Any], deadline: float | None) -> None:
         began = time.monotonic()
-        job_id, number = self._lease.job_id, self._staged
+        job_id, number, run = self._lease.job_id, int(staged["pass"]), staged.get("run")
+        told = {"pass": number} if run is None else {"pass": number, "run": run["name"]}
+        message = f"checkpoint after pass {number}" + ("" if run is None else f" of {run['name']}")
         try:
             with self._context.db.write() as conn:
                 # The bytes first: they take longest, and nobody else should wait for the row meanwhile.
                 blob = blobs.write(conn, new_id("blb"), self._pieces(deadline))
-                data = {"pass": number, "size_bytes": blob.size_bytes}
-                self._reporter.write(
-                    conn, events.Draft("checkpoint", f"checkpoint after pass {number}", data)
-                )
+                data = told | {"size_bytes": blob.size_bytes}
+                self._reporter.write(conn, events.Draft("checkpoint", message, data))
                 checkpoints.replace(conn, job_id, number, blob.id)
         except (_Abandoned, Unavailable, OSError) as error:
             self._warn("checkpoint not stored", error)
         else:
             self._reporter.written()
-            self._stored = number
+            self._is_stored = True
         ended = time.monotonic()
         pause = max(self._context.settings.checkpoint_seconds, (ended - began) / STORE_SHARE)
         self._store_at = ended + pause

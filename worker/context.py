@@ -18,12 +18,12 @@ class Report(Protocol):
     """What a runner says about where it stands; `core.learn` has the one for training."""
 
     @property
-    def pass_done(self) -> bool:
-        """Whether a pass has ended, which is an event with all its figures."""
+    def event(self) -> str | None:
+        """The type of event it makes, with all its figures: `pass` and `run` when one has ended, `message`, or none."""
 
     @property
     def message(self) -> str:
-        """A line for people; when there is one, it makes an event too."""
+        """The line for people in that event."""
 
     @property
     def checkpoint(self) -> Callable[[Path], None] | None:

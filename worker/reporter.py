@@ -23,6 +23,16 @@ TICK_S = 0.2
 REDIS_PAUSE_S = 2.0
 
 
+#: Number of a run and of a pass in it. Both are made in one order, so that places can be compared.
+Place = tuple[int, int]
+
+
+def place_of(progress: Mapping[str, Any]) -> Place:
+    """Where in a job a progress stands; a job of one run does not number it."""
+    run = progress.get("run") or {}
+    return int(run.get("number", 0)), int(progress.get("pass", 0))
+
+
 def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | None:
     """Tell followers about the events after `seq`. Gives the number of the last, None when Redis was away."""
     with db.read() as conn:
@@ -36,7 +46,9 @@ def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | No
 class Reporter:
     """The voice of one claim of one job."""
 
-    def __init__(self, context: Context, lease: Lease, last_seq: int, told_pass: int = 0) -> None:
+    def __init__(
+        self, context: Context, lease: Lease, last_seq: int, told: Mapping[str, Place] | None = None
+    ) -> None:
         self._context = context
         self._lease = lease
         self._drafts: list[events.Draft] = []
@@ -44,19 +56,19 @@ class Reporter:
         self._flushed_at = self._ticked_at = self._redis_failed_at = float("-inf")
         #: Number of the newest event that followers were told about.
         self._published = last_seq
-        #: The last pass that has an event, of this claim or an earlier one. Training is repeatable: a pass that is
-        #: made again, because it came after the checkpoint, says nothing new.
-        self._told_pass = told_pass
+        #: The last pass and the last run that have an event, of this claim or an earlier one. Training is repeatable:
+        #: a pass that is made again, because it came after the checkpoint, says nothing new.
+        self._told = dict(told or {})
 
     def report(self, report: Report) -> None:
         """Take one report. Raises LeaseLost when the job is no longer this worker's."""
         self._progress = report.as_dict()
         self._lease.note(self._progress)
-        if report.pass_done and self._progress["pass"] > self._told_pass:
-            self._told_pass = self._progress["pass"]
-            self._draft("pass", report.message, self._progress)
-        elif report.message and not report.pass_done:
+        if report.event == "message":
             self._draft("message", report.message, self._progress)
+        elif report.event is not None and place_of(self._progress) > self._told.get(report.event, (0, 0)):
+            self._told[report.event] = place_of(self._progress)
+            self._draft(report.event, report.message, self._progress)
         if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_S:
             self._try_flush()
         elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():

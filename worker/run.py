@@ -19,7 +19,7 @@ from core.store.jobs import JobRow
 from worker.checkpoints import Checkpoints
 from worker.context import Context, Note, Outcome, Runner, Running, Workplace
 from worker.lease import Lease
-from worker.reporter import Reporter, publish_since
+from worker.reporter import Place, Reporter, place_of, publish_since
 
 # Hours of training are worth waiting for a database that restarts.
 PERSIST_S = 120.0
@@ -43,9 +43,11 @@ class Interrupted(Enum):
 def runners() -> dict[str, Runner]:
     """What runs each kind of job: one entry a kind."""
     # Imported late: this pulls in numba, which reads its settings from the environment when imported.
+    from worker.evaluate import run_evaluate  # noqa: PLC0415
+    from worker.experiments import run_compare, run_tune  # noqa: PLC0415
     from worker.train import run_train  # noqa: PLC0415
 
-    return {"train": run_train}
+    return {"train": run_train, "compare": run_compare, "tune": run_tune, "evaluate": run_evaluate}
 
 
 def run_job(context: Context, job_id: str) -> None:
@@ -63,7 +65,7 @@ def run_job(context: Context, job_id: str) -> None:
     log.info("job started")
     started_at = time.monotonic()
     with Lease(context, job.id, owner, lambda: give_back(context, job.id, owner)) as lease:
-        reporter = Reporter(context, lease, job.last_seq - 1, _told_pass(context, job))
+        reporter = Reporter(context, lease, job.last_seq - 1, _told(context, job))
         reporter.publish()
         ended = _work(context, job, lease, reporter, log)
     if ended is not None:
@@ -72,13 +74,13 @@ def run_job(context: Context, job_id: str) -> None:
     log.info("job left as %s", "lost" if ended is None else ended.state.value)
 
 
-def _told_pass(context: Context, job: JobRow) -> int:
-    """The last pass of which an earlier attempt has told."""
+def _told(context: Context, job: JobRow) -> dict[str, Place]:
+    """The last pass and the last run of which an earlier attempt has told."""
     if job.attempt == 1:
-        return 0
+        return {}
     with context.db.read() as conn:
-        told = events.newest(conn, job.id, "pass")
-    return 0 if told is None else int(told.data["pass"])
+        newest = {kind: events.newest(conn, job.id, kind) for kind in ("pass", "run")}
+    return {kind: place_of(event.data) for kind, event in newest.items() if event is not None}
 
 
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:

@@ -1,6 +1,6 @@
 """The runner of training jobs: corpus from SQL, the pass loop, a model file, a version, perhaps an alias."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,16 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from core import specs, version, warm
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.flat_file import CorruptFile
+from core.experiments.compare import thinned
 from core.learn import loop
+from core.learn.progress import Progress
+from core.learn.trainer import TrainerSpec
 from core.model import file
 from core.model.model import Model
-from core.store import aliases, blobs, checkpoints, corpora, jobs, models, references
+from core.store import aliases, models, references
 from core.store.jobs import JobRow
-from worker.context import Note, Running, Said, Workplace
+from worker import inputs
+from worker.context import Running, Said, Workplace
 
 READ_BYTES = 1 << 20
 #: Who moved an alias, when no person did.
@@ -64,18 +65,29 @@ class TrainOutcome:
 
 def run_train(job: JobRow, workplace: Workplace) -> Running:
     """Train as the spec of the job says."""
-    spec = specs.parse_job(job.spec)
-    corpus = yield from _load(workplace, spec.corpus)
-    dev: Corpus | None = None
+    spec = inputs.spec_of(job, specs.TrainSpec)
+    corpus = yield from inputs.corpus(workplace, spec.corpus)
+    dev = None
     if isinstance(spec.dev, specs.DevCorpus):
-        dev = yield from _load(workplace, spec.dev.corpus)
+        dev = yield from inputs.corpus(workplace, spec.dev.corpus)
     init = None if spec.init is None else (yield from _start(workplace, spec.init))
-    # Compiled inside the run, a kernel would be counted as training time.
-    yield loop.Progress("compile", passes=spec.trainer.passes, message="making the kernels ready")
-    warm.trainer(spec.trainer)
-    result = yield from _resumed(job, workplace, spec, corpus, dev)
-    if result is None:
-        result = yield from loop.train(spec, corpus, dev, init=init)
+    yield from kernels_ready(spec.trainer)
+    result = yield from inputs.resumed(
+        job, workplace, lambda resume: loop.train(spec, corpus, dev, init=init, resume=resume)
+    )
+    return outcome_of(job, workplace, spec, result)
+
+
+def kernels_ready(trainer: TrainerSpec) -> Generator[Said, None, None]:
+    """Compile what a trainer needs, if it has not been: inside the run it would be counted as training time."""
+    yield Progress("compile", message=f"making the kernels of {trainer.kind} ready")
+    warm.trainer(trainer)
+
+
+def outcome_of(
+    job: JobRow, workplace: Workplace, spec: specs.TrainSpec, result: loop.TrainResult
+) -> TrainOutcome:
+    """Write the model file of a run, and say what is to be published."""
     path = workplace.scratch / "model"
     file.save(result.model, path)
     stored = spec.model_dump(mode="json")
@@ -102,81 +114,11 @@ def run_train(job: JobRow, workplace: Workplace) -> Running:
     )
 
 
-def thinned(curve: list[dict[str, Any]], points: int) -> list[dict[str, Any]]:
-    """At most so many points of a curve, spread evenly, the first and the last among them."""
-    if len(curve) <= points:
-        return curve
-    return [curve[i * (len(curve) - 1) // (points - 1)] for i in range(points)]
-
-
-def _load(workplace: Workplace, corpus_id: str) -> Generator[Said, None, Corpus]:
-    """Read a corpus from SQL, a chunk at a time, stoppable between any two."""
-    with workplace.db.read() as conn:
-        row = corpora.get(conn, corpus_id)
-        blob_id = corpora.blob_id(conn, corpus_id)
-    reader = formats.reader(row.format, max_line_bytes=workplace.settings.max_line_bytes)
-    for chunk in blobs.stream(workplace.db, blob_id):
-        reader.feed(chunk)
-        yield None
-    return reader.finish()
-
-
 def _start(workplace: Workplace, reference: str) -> Generator[Said, None, Model]:
     """Open the version to start from."""
     with workplace.db.read() as conn:
         target = references.resolve(conn, reference, "/init")
-        blob_id = models.blob_id(conn, target.model, target.version)
-    path = workplace.scratch / "init"
-    yield from _copy(blobs.stream(workplace.db, blob_id), path)
-    return file.load(path)
-
-
-def _resumed(
-    job: JobRow, workplace: Workplace, spec: specs.JobSpec, corpus: Corpus, dev: Corpus | None
-) -> Generator[Said, None, loop.TrainResult | None]:
-    """Go on from the checkpoint of an earlier attempt; None when there is no sound one."""
-    resume = yield from _checkpoint(job, workplace)
-    if resume is None:
-        return None
-    try:
-        return (yield from loop.train(spec, corpus, dev, resume=resume))
-    except CorruptFile as error:
-        # Raised before the first pass, and by nothing but a checkpoint.
-        reason = error.message
-    yield _without_checkpoint(job, workplace, reason)
-    return None
-
-
-def _checkpoint(job: JobRow, workplace: Workplace) -> Generator[Said, None, Path | None]:
-    """Fetch the checkpoint that an earlier attempt left, if there is a sound one."""
-    with workplace.db.read() as conn:
-        found = checkpoints.find(conn, job.id)
-    if found is None:
-        return None
-    path = workplace.scratch / "resume"
-    try:
-        yield from _copy(blobs.stream(workplace.db, found.blob_id), path)
-    except blobs.CorruptBlobError as error:
-        yield _without_checkpoint(job, workplace, str(error))
-        return None
-    return path
-
-
-def _without_checkpoint(job: JobRow, workplace: Workplace, reason: str) -> Note:
-    """Remove a checkpoint that cannot be used, and say so."""
-    assert job.lease_owner is not None
-    with workplace.db.write() as conn:
-        if jobs.heartbeat(conn, job.id, job.lease_owner, workplace.settings.lease_seconds).lost:
-            raise jobs.LeaseLost(f"the lease of {job.id} has passed on")
-        checkpoints.delete(conn, job.id)
-    return Note(f"the checkpoint cannot be used, training starts afresh: {reason}", level="warning")
-
-
-def _copy(chunks: Iterable[bytes], path: Path) -> Generator[Said, None, None]:
-    with path.open("wb") as out:
-        for chunk in chunks:
-            out.write(chunk)
-            yield None
+    return file.load((yield from inputs.model_file(workplace, target)))
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -3,14 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Body, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import PlainValidator
 
 from app.body import JsonRoute
 from app.deps import CallerDep, DatabaseDep, Runtime, RuntimeDep
-from app.jobs import schemas, service, stream
+from app.jobs import examples, schemas, service, stream
 from app.params import DEFAULT_LIMIT, Cursor, JobId, Limit, Listing
 from core import specs
 from core.store.jobs import JobRow
@@ -21,11 +21,18 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
 #: Seconds after which asking for the state of a new job is worthwhile.
 RETRY_AFTER_S = "1"
+CSV = "text/csv; charset=utf-8; header=present"
+SVG = "image/svg+xml"
+
 #: A job that succeeded this recently may have published a model that serving has not seen yet.
 JUST_NOW = timedelta(seconds=10)
 
 #: The spec's own parser reads it, because it says better than a union of models what is wrong and where.
-Spec = Annotated[specs.JobSpec, PlainValidator(specs.parse_job, json_schema_input_type=specs.JobSpec)]
+Spec = Annotated[
+    specs.JobSpec,
+    PlainValidator(specs.parse_job, json_schema_input_type=specs.PostedJob),
+    Body(openapi_examples=examples.JOBS),
+]
 StateFilter = Annotated[State | None, Query(description="Only jobs in this state.")]
 ModelFilter = Annotated[str | None, Query(pattern=specs.NAME_PATTERN, description="Only jobs of this model.")]
 #: Twice what the store can hold: anything beyond is no number of an event.
@@ -93,6 +100,26 @@ async def get_events(
 def cancel_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
     """Ask a job to stop. Asking twice is fine; one that has ended cannot be cancelled (409)."""
     return service.cancel(runtime.database, runtime.redis, job_id)
+
+
+@router.get(
+    "/{job_id}/table.csv",
+    response_class=Response,
+    responses={200: {"content": {CSV: {"schema": {"type": "string"}}}}},
+)
+def get_table(job_id: JobId, database: DatabaseDep) -> Response:
+    """Give the table of a finished `compare`, `tune` or `evaluate` job as CSV."""
+    return Response(service.table(database, job_id), media_type=CSV)
+
+
+@router.get(
+    "/{job_id}/plot.svg",
+    response_class=Response,
+    responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
+)
+def get_plot(job_id: JobId, database: DatabaseDep) -> Response:
+    """Draw the learning curves of a finished `compare` or `train` job."""
+    return Response(service.plot(database, job_id), media_type=SVG)
 
 
 async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:

@@ -15,13 +15,15 @@ class Job(Out):
     id: str
     kind: str
     state: State
-    model: str | None = Field(description="The model that it trains or uses.")
+    model: str | None = Field(description="The model that it trains or uses, if it is one.")
     spec: dict[str, Any] = Field(description="What was asked for, defaults filled in.")
     progress: dict[str, Any] | None = Field(
-        description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds."
+        description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds; "
+        "of a job of several runs also run (name, number, of), and fraction and eta_seconds are the job's."
     )
     result: dict[str, Any] | None = Field(
-        description="Of training: model, version, objective, metrics, passes, stop_reason, and curve, a point a pass."
+        description="Of train: model, version, objective, metrics, passes, stop_reason, and curve, a point a pass. "
+        "Of compare: score, table, curves. Of tune: score, folds, table, best, trained. Of evaluate: models, pairs."
     )
     error: dict[str, Any] | None
     attempt: int = Field(description="How often a worker took it.")
@@ -37,7 +39,7 @@ class Event(Out):
     """Something that happened to a job; kept for good."""
 
     seq: int = Field(description="Counts from 1 in each job, without gaps.")
-    type: str = Field(description="`state`, `pass`, `checkpoint` or `message`.")
+    type: str = Field(description="`state`, `pass`, `run`, `checkpoint` or `message`.")
     level: str = Field(description="`info`, `warning` or `error`.")
     at: str = Field(json_schema_extra={"format": "date-time"})
     message: str

@@ -1,11 +1,16 @@
 """What can be done with jobs."""
 
+from typing import Any
+
 from redis import Redis
 from sqlalchemy.engine import Connection
 
 from app.jobs.sender import JobSender
 from core import specs, wire
-from core.errors import Fault, Invalid, NotFound
+from core.errors import Conflict, Fault, Invalid, NotFound
+from core.experiments import folds
+from core.experiments.plot import Curve, svg_of
+from core.experiments.table import TABULATED, csv_of
 from core.store import corpora, events, jobs, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
@@ -15,22 +20,23 @@ from core.store.paging import Page
 from core.store.references import Target
 from core.store.states import State
 
+#: Kinds of jobs whose result has learning curves.
+PLOTTED = frozenset({"train", "compare"})
+
 
 def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_id: str) -> JobRow:
     """Store a job whose spec fits its corpora, then tell the workers."""
     with database.write() as conn:
         used = _check(conn, spec)
-        start = None if spec.init is None else _start(conn, spec.init)
-        if start is not None:
-            # From now on the job means this one version, wherever aliases move before it runs.
-            spec = spec.model_copy(update={"init": str(start)})
+        # From now on the job means these versions, wherever aliases move before it runs.
+        spec, versions = _fixed(conn, spec)
         job = jobs.create(
             conn,
             kind=spec.kind,
             spec=spec.model_dump(mode="json"),
             corpora_used=used,
-            versions_used=[] if start is None else [(start.model, start.version)],
-            model=spec.model,
+            versions_used=[(version.model, version.version) for version in versions],
+            model=_model(spec, versions),
             request_id=request_id,
         )
     sender.send(database, job.id)
@@ -72,25 +78,53 @@ def cancel(database: Database, redis: Redis | None, job_id: str) -> JobRow:
     return job
 
 
+def table(database: Database, job_id: str) -> str:
+    """Give the table of a job as CSV."""
+    job = get(database, job_id)
+    if job.kind not in TABULATED:
+        raise NotFound(f"a {job.kind} job has no table", code="no_table")
+    return csv_of(job.kind, _result(job))
+
+
+def plot(database: Database, job_id: str) -> str:
+    """Draw the learning curves of a job as SVG."""
+    job = get(database, job_id)
+    if job.kind not in PLOTTED:
+        raise NotFound(f"a {job.kind} job has no curves", code="no_plot")
+    result = _result(job)
+    if job.kind == "train":
+        curves = [Curve(f"{result['model']}:{result['version']}", result["curve"])]
+        return svg_of(curves, "score on dev, %")
+    curves = [Curve(each["name"], each["points"]) for each in result["curves"]]
+    return svg_of(curves, "F1 on dev, %" if result["score"] == "f1" else "accuracy on dev, %")
+
+
+def _result(job: JobRow) -> dict[str, Any]:
+    if job.result is None:
+        raise Conflict(f"{job.id} has no result: it is {job.state.value}", code="no_result")
+    return job.result
+
+
 def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
     """Check a spec against the corpora it names; give their ids."""
     corpus = _corpus(conn, spec.corpus, "/corpus")
     specs.check_against(spec, len(corpus.columns))
-    used = [corpus.id]
-    dev_id = getattr(spec.dev, "corpus", None)
-    if dev_id is not None:
-        dev = _corpus(conn, dev_id, "/dev/corpus")
-        used.append(dev.id)
-        if len(dev.columns) != len(corpus.columns):
-            reason = (
-                f"has {len(dev.columns)} columns before the label, the training corpus {len(corpus.columns)}"
-            )
-            raise Invalid(
-                "The dev corpus does not fit the training corpus.",
-                [Fault(reason, pointer="/dev/corpus")],
-                code="corpora_differ",
-            )
-    return used
+    if isinstance(spec, specs.TuneSpec):
+        folds.check(corpus.sentences, spec.folds)
+    dev = getattr(spec, "dev", None)
+    if not isinstance(dev, specs.DevCorpus):
+        return [corpus.id]
+    scored = _corpus(conn, dev.corpus, "/dev/corpus")
+    if len(scored.columns) != len(corpus.columns):
+        reason = (
+            f"has {len(scored.columns)} columns before the label, the training corpus {len(corpus.columns)}"
+        )
+        raise Invalid(
+            "The dev corpus does not fit the training corpus.",
+            [Fault(reason, pointer="/dev/corpus")],
+            code="corpora_differ",
+        )
+    return [corpus.id, scored.id]
 
 
 def _corpus(conn: Connection, corpus_id: str, pointer: str) -> CorpusRow:
@@ -101,10 +135,37 @@ def _corpus(conn: Connection, corpus_id: str, pointer: str) -> CorpusRow:
         raise Invalid("The spec names a corpus that does not exist.", [fault], code=error.code) from None
 
 
-def _start(conn: Connection, reference: str) -> Target:
-    """Find the version that a job starts from."""
+def _fixed(conn: Connection, spec: specs.JobSpec) -> tuple[specs.JobSpec, list[Target]]:
+    """The spec with its references to models replaced by the versions they stand for now, and those versions."""
+    if isinstance(spec, specs.TrainSpec) and spec.init is not None:
+        start = _version(conn, spec.init, "/init")
+        return spec.model_copy(update={"init": str(start)}), [start]
+    if not isinstance(spec, specs.EvaluateSpec):
+        return spec, []
+    found: list[Target] = []
+    for place, reference in enumerate(spec.models):
+        target = _version(conn, reference, f"/models/{place}")
+        if target in found:
+            fault = Fault(f"{reference} is {target}, which is named already", pointer=f"/models/{place}")
+            raise Invalid("The spec names a version twice.", [fault], code="same_version")
+        found.append(target)
+    return spec.model_copy(update={"models": [str(target) for target in found]}), found
+
+
+def _version(conn: Connection, reference: str, pointer: str) -> Target:
+    """Find the version that a reference in a spec stands for."""
     try:
-        return references.resolve(conn, reference, "/init")
+        return references.resolve(conn, reference, pointer)
     except NotFound as error:
-        fault = Fault(error.message, pointer="/init")
+        fault = Fault(error.message, pointer=pointer)
         raise Invalid("The spec names a model that does not exist.", [fault], code=error.code) from None
+
+
+def _model(spec: specs.JobSpec, versions: list[Target]) -> str | None:
+    """The model that a job is listed under: the one it trains, or the one whose versions it evaluates."""
+    if isinstance(spec, specs.TrainSpec):
+        return spec.model
+    if isinstance(spec, specs.TuneSpec):
+        return None if spec.train is None else spec.train.model
+    names = {version.model for version in versions}
+    return names.pop() if len(names) == 1 else None

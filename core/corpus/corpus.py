@@ -86,8 +86,13 @@ class Corpus:
         if self.sentences < 2:
             raise Invalid("A corpus of one sentence cannot be split.", code="corpus_too_small")
         held_out = min(max(1, round(fraction * self.sentences)), self.sentences - 1)
-        order = np.argsort(_mixed(self.sentences, seed), kind="stable")
+        order = shuffled(self.sentences, seed)
         return self.subset(np.sort(order[held_out:])), self.subset(np.sort(order[:held_out]))
+
+
+def shuffled(count: int, seed: int) -> NDArray[np.int64]:
+    """The numbers below `count` in an order that the seed decides, the same in every release of every library."""
+    return np.argsort(_mixed(count, seed), kind="stable")
 
 
 def _mixed(count: int, seed: int) -> NDArray[np.uint64]:

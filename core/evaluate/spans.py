@@ -71,24 +71,12 @@ def evaluate(
     offsets: NDArray[np.int64],
 ) -> Metrics:
     """Score `predicted` against `gold`, both ids in `label_names`; sentence i is tokens offsets[i]:offsets[i+1]."""
-    _check(len(label_names), gold, predicted, offsets)
-    rules = ChunkRules.of(label_names)
-    pauses = offsets[1:] + np.arange(
-        offsets.size - 1
-    )  # Each sentence is followed by a break, which is outside.
-    pause = len(label_names)
-    g, p = _with_pauses(gold, pauses, pause), _with_pauses(predicted, pauses, pause)
-    gold_starts, gold_ends, gold_types = _boundaries(rules, g, pause)
-    predicted_starts, predicted_ends, predicted_types = _boundaries(rules, p, pause)
-    both_start = gold_starts & predicted_starts & (gold_types == predicted_types)
-    apart = (gold_ends != predicted_ends) | (gold_types != predicted_types)
-    correct = _correct_types(both_start, gold_ends & predicted_ends, apart, gold_types)
-
-    kinds = len(rules.type_names)
-    correct_by = np.bincount(correct, minlength=kinds)
-    gold_by = np.bincount(gold_types[gold_starts], minlength=kinds)
-    predicted_by = np.bincount(predicted_types[predicted_starts], minlength=kinds)
-    counts = zip(rules.type_names, correct_by.tolist(), gold_by.tolist(), predicted_by.tolist(), strict=True)
+    found = _find(label_names, gold, predicted, offsets)
+    kinds = len(found.type_names)
+    correct_by = np.bincount(found.gold_types[found.correct], minlength=kinds)
+    gold_by = np.bincount(found.gold_types[found.gold], minlength=kinds)
+    predicted_by = np.bincount(found.predicted_types[found.predicted], minlength=kinds)
+    counts = zip(found.type_names, correct_by.tolist(), gold_by.tolist(), predicted_by.tolist(), strict=True)
     by_type = {name: SpanScore.of(c, g, p) for name, c, g, p in sorted(counts) if g or p}
     total = SpanScore.of(int(correct_by.sum()), int(gold_by.sum()), int(predicted_by.sum()))
 
@@ -108,6 +96,20 @@ def evaluate(
         int((np.diff(right[offsets]) == lengths).sum()),
         by_type,
     )
+
+
+def sentence_counts(
+    label_names: Sequence[str],
+    gold: NDArray[np.int32],
+    predicted: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """(sentences, 3): spans that are correct, in gold and predicted, of each sentence; `evaluate` sums them."""
+    found = _find(label_names, gold, predicted, offsets)
+    places = (found.correct, found.gold, found.predicted)
+    sentences = offsets.size - 1
+    columns = [np.bincount(np.searchsorted(found.pauses, at), minlength=sentences) for at in places]
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) -> list[Span]:
@@ -135,6 +137,46 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
     return spans
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Found:
+    """Where chunks stand in the row of all sentences: each by a place of its own, at which its type is told."""
+
+    type_names: tuple[str, ...]
+    pauses: NDArray[np.int64]  # (sentences,): place of the break after each sentence
+    gold_types: NDArray[np.int64]  # (row,)
+    predicted_types: NDArray[np.int64]  # (row,)
+    gold: NDArray[np.int64]  # places where gold chunks start
+    predicted: NDArray[np.int64]  # places where predicted chunks start
+    correct: NDArray[np.int64]  # places where chunks found correctly have their last token
+
+
+def _find(
+    label_names: Sequence[str],
+    gold: NDArray[np.int32],
+    predicted: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> _Found:
+    _check(len(label_names), gold, predicted, offsets)
+    rules = ChunkRules.of(label_names)
+    # Each sentence is followed by a break, which is outside.
+    pauses = offsets[1:] + np.arange(offsets.size - 1)
+    pause = len(label_names)
+    g, p = _with_pauses(gold, pauses, pause), _with_pauses(predicted, pauses, pause)
+    gold_starts, gold_ends, gold_types = _boundaries(rules, g, pause)
+    predicted_starts, predicted_ends, predicted_types = _boundaries(rules, p, pause)
+    both_start = gold_starts & predicted_starts & (gold_types == predicted_types)
+    apart = (gold_ends != predicted_ends) | (gold_types != predicted_types)
+    return _Found(
+        rules.type_names,
+        pauses,
+        gold_types,
+        predicted_types,
+        np.flatnonzero(gold_starts),
+        np.flatnonzero(predicted_starts),
+        _correct_places(both_start, gold_ends & predicted_ends, apart),
+    )
+
+
 @lru_cache(maxsize=64)
 def _rules_of(names: tuple[str, ...]) -> tuple[ChunkRules, dict[str, int]]:
     """Rules and ids for a set of labels; a server asks again and again for those of its few models."""
@@ -158,10 +200,8 @@ def _boundaries(
     return rules.starts(previous, row), rules.ends(previous, row), rules.types[row]
 
 
-def _correct_types(
-    both_start: Flags, both_end: Flags, apart: Flags, types: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Types of the chunks found correctly.
+def _correct_places(both_start: Flags, both_end: Flags, apart: Flags) -> NDArray[np.int64]:
+    """Places of the last tokens of the chunks found correctly.
 
     The scorer walks along the row. A chunk both sides start together is correct if both end it together before
     they part, that is before only one of them ends or their types differ. So what counts of the row is where both
@@ -174,8 +214,8 @@ def _correct_types(
     # Whatever is open at the end of all was never contradicted.
     closed_well = np.append(both_end[places], True)
     ends = np.append(places, both_start.size)[open_at & closed_well]
-    correct: NDArray[np.int64] = types[ends - 1]
-    return correct
+    last: NDArray[np.int64] = ends - 1
+    return last
 
 
 def _check(

@@ -3,7 +3,7 @@
 A checkpoint is read by the same job that wrote it, with the same spec and corpus; anything else is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,28 @@ KEPT = (
 )
 
 
-def save(path: Path, kept: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a checkpoint."""
-    flat_file.save(path, MAGIC, {"kept": dict(kept)}, arrays)
+def save(
+    path: Path,
+    kept: Mapping[str, Any] | None,
+    arrays: Mapping[str, NDArray[Any]],
+    carried: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write a checkpoint: what the loop keeps of a run, and what was `carried` over from runs before it.
+
+    Between two runs there is only the latter; `kept` is then None.
+    """
+    flat_file.save(
+        path, MAGIC, {"kept": None if kept is None else dict(kept), "carried": list(carried)}, arrays
+    )
+
+
+def carried_over(path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """What a checkpoint carried over from runs before, and whether it stands in the middle of the next."""
+    header = flat_file.FlatFile.open(path, MAGIC).header
+    carried = header.get("carried")
+    if not isinstance(carried, list) or "kept" not in header:
+        raise CorruptFile("The checkpoint is of another version of the program")
+    return carried, header["kept"] is not None
 
 
 def load(path: Path, like: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

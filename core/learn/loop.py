@@ -1,10 +1,11 @@
 """The pass loop: one loop for every trainer, with evaluation, early stopping, time budget, checkpoints and progress.
 
 It is a generator of `Progress`, and yields at least every fraction of a second: whoever drives it can stop at any yield
-by closing it. What it returns in the end is the model and what is known of it.
+by closing it. `train` returns the model and what is known of it; `learn` is the part of it that starts from a compiled
+corpus, for jobs that make several runs over one.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -16,53 +17,39 @@ from core.corpus.corpus import Corpus
 from core.evaluate.spans import Metrics, evaluate
 from core.learn import checkpoint, memory, warm_start
 from core.learn.evaluation import Weights
-from core.learn.problem import Compiled, Problem, compile_corpus
+from core.learn.problem import Problem, compile_corpus
+from core.learn.progress import ObjectiveKind, Progress
 from core.learn.registry import trainer_of
 from core.learn.rows import census
 from core.learn.trainer import Report, State, Trainer
 from core.model.build import build_model
 from core.model.model import Model
-from core.specs import DevFraction, TrainSpec
+from core.specs import DevFraction, FlatStop, Learning, TrainSpec
 
-StopReason = Literal["passes", "patience", "max_seconds", "tolerance", "converged"]
-ObjectiveKind = Literal["exact", "estimate"]
+StopReason = Literal["passes", "patience", "flat", "max_seconds", "tolerance", "converged"]
+ScoreName = Literal["f1", "accuracy"]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is, as its watchers see it."""
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A run at its end: the weights, and what is known of them."""
 
-    phase: Literal["compile", "calibrate", "train", "finish"]
-    pass_number: int = 0
-    passes: int = 0
-    fraction: float = 0.0
-    objective: float | None = None
-    objective_kind: ObjectiveKind = "estimate"
-    active_features: int | None = None
-    dev: dict[str, Any] | None = None
-    seconds: float = 0.0
-    tokens_per_second: float | None = None
-    eta_seconds: float | None = None
-    pass_done: bool = False
-    message: str = ""
-    #: At the end of a pass: writes a file from which `train` can go on to the same model.
-    checkpoint: Callable[[Path], None] | None = field(default=None, compare=False, repr=False)
+    weights: Weights
+    objective: float
+    active_features: int
+    seconds: float
+    passes: int
+    #: The pass whose weights these are: the last, or the best one when patience keeps that.
+    best_pass: int
+    stop_reason: StopReason
+    dev: Metrics | None
+    #: One point a pass: pass, seconds, objective and its kind, active features, score on dev.
+    curve: list[dict[str, Any]]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The names of the HTTP contract."""
-        return {
-            "phase": self.phase,
-            "pass": self.pass_number,
-            "passes": self.passes,
-            "fraction": round(self.fraction, 6),
-            "objective": self.objective,
-            "objective_kind": self.objective_kind,
-            "active_features": self.active_features,
-            "dev": self.dev,
-            "seconds": round(self.seconds, 4),
-            "tokens_per_second": self.tokens_per_second,
-            "eta_seconds": self.eta_seconds,
-        }
+    @property
+    def score(self) -> float | None:
+        """The one figure that runs are compared by."""
+        return None if self.dev is None else score_of(self.dev, self.weights.problem.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +63,7 @@ class TrainResult:
     passes: int
     stop_reason: StopReason
     metrics: dict[str, Any]
-    #: One point a pass: pass, seconds, objective and its kind, active features, score on dev.
+    #: One point a pass, as `Learned` has them.
     curve: list[dict[str, Any]]
 
 
@@ -84,11 +71,12 @@ class TrainResult:
 class _Run:
     """What the loop keeps between passes. All of it but the problem is in a checkpoint."""
 
-    spec: TrainSpec
+    spec: Learning
     trainer: Trainer
     problem: Problem
     dev: Problem | None
     state: State
+    carried: Sequence[Mapping[str, Any]] = ()
     seconds: float = 0.0
     passes: int = 0
     objective: float | None = None
@@ -134,17 +122,20 @@ class _Run:
         if self.dev is None:
             return None
         self.metrics = _evaluate(weights, self.dev)
-        score = self.metrics.f1 if _has_spans(self.problem.labels) else self.metrics.accuracy
+        score = score_of(self.metrics, self.problem.labels)
         if score > self.best_score:
             self.best_score, self.best_pass = score, self.passes
-            self.best = weights if self.spec.stop.patience else None
+            self.best = weights if self.spec.stop.keeps_best else None
         return score
 
     def reason_to_stop(self) -> StopReason | None:
         stop, trainer = self.spec.stop, self.spec.trainer
         if self.passes >= trainer.passes:
             return "passes"
-        if stop.patience and self.dev is not None and self.passes - self.best_pass >= stop.patience:
+        if isinstance(stop, FlatStop):
+            if is_flat(self.curve, stop.window, stop.deviation):
+                return "flat"
+        elif stop.patience and self.dev is not None and self.passes - self.best_pass >= stop.patience:
             return "patience"
         if stop.max_seconds and self.seconds >= stop.max_seconds:
             return "max_seconds"
@@ -179,7 +170,7 @@ class _Run:
         arrays = {f"state.{name}": array for name, array in self.state.items()}
         if self.best is not None:
             arrays["best"] = self.best.values
-        checkpoint.save(path, kept, arrays)
+        checkpoint.save(path, kept, arrays, self.carried)
 
     def restore(self, path: Path) -> None:
         """Go back to a checkpoint."""
@@ -199,11 +190,12 @@ def train(
     *,
     init: Model | None = None,
     resume: Path | None = None,
+    carried: Sequence[Mapping[str, Any]] = (),
 ) -> Generator[Progress, None, TrainResult]:
     """Train a model.
 
     `dev` is the corpus that the spec names; a fraction is split off here. `init` is a model whose weights to start
-    from, `resume` a checkpoint of this same run to go on from.
+    from, `resume` a checkpoint of this same run to go on from; `carried` as in `learn`.
     """
     passes = spec.trainer.passes
     yield Progress("compile", passes=passes, message="compiling features")
@@ -215,7 +207,6 @@ def train(
     needed = memory.peak_bytes(spec, problem) / 2**20
     summary += f"; training takes about {needed:,.0f} MiB"
     yield Progress("compile", passes=passes, message=summary)
-    trainer = trainer_of(spec.trainer, spec.threads)
     start = None
     if init is not None and resume is None:
         start = warm_start.weights_of(init, compiled)
@@ -223,13 +214,37 @@ def train(
             "compile", passes=passes, message=f"{census(start.values)[0]} weights carry over from {spec.init}"
         )
     dev_problem = None if dev is None else compiled.problem_of(dev)
-    run = _Run(spec, trainer, problem, dev_problem, trainer.start(problem, start))
+    learned = yield from learn(spec, problem, dev_problem, start=start, resume=resume, carried=carried)
+    return TrainResult(
+        model=build_model(compiled, learned.weights),
+        objective=learned.objective,
+        active_features=learned.active_features,
+        train_seconds=learned.seconds,
+        passes=learned.passes,
+        stop_reason=learned.stop_reason,
+        metrics={} if learned.dev is None else {"dev": learned.dev.as_dict()},
+        curve=learned.curve,
+    )
+
+
+def learn(
+    spec: Learning,
+    problem: Problem,
+    dev: Problem | None,
+    *,
+    start: Weights | None = None,
+    resume: Path | None = None,
+    carried: Sequence[Mapping[str, Any]] = (),
+) -> Generator[Progress, None, Learned]:
+    """Run a trainer on a compiled corpus. What is `carried` goes into each checkpoint, for whoever makes several runs."""
+    trainer = trainer_of(spec.trainer, spec.threads)
+    run = _Run(spec, trainer, problem, dev, trainer.start(problem, start), carried)
     if resume is not None:
         run.restore(resume)
-        message = f"resumed after pass {run.passes}"
+        passes, message = spec.trainer.passes, f"resumed after pass {run.passes}"
         yield Progress("train", run.passes, passes, run.passes / passes, run.objective, message=message)
     reason = yield from _passes(run)
-    return (yield from _finished(run, compiled, reason))
+    return (yield from _finished(run, reason))
 
 
 def _passes(run: _Run) -> Generator[Progress, None, StopReason]:
@@ -253,8 +268,8 @@ def _passes(run: _Run) -> Generator[Progress, None, StopReason]:
             return "max_seconds"
 
 
-def _finished(run: _Run, compiled: Compiled, reason: StopReason) -> Generator[Progress, None, TrainResult]:
-    """Exact objective, scores and the sparse model."""
+def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learned]:
+    """Exact objective and scores."""
     weights = run.best or run.trainer.weights(run.problem, run.state)
     active, norm1, norm2 = census(weights.values)
     objective = run.trainer.l1 * norm1 + 0.5 * run.trainer.l2 * norm2
@@ -264,24 +279,46 @@ def _finished(run: _Run, compiled: Compiled, reason: StopReason) -> Generator[Pr
         yield Progress(
             "finish", run.passes, passes, 1.0, run.objective, active_features=active, seconds=run.seconds
         )
-    metrics = {} if run.dev is None else {"dev": _evaluate(weights, run.dev).as_dict()}
+    metrics = None if run.dev is None else _evaluate(weights, run.dev)
     yield Progress("finish", run.passes, passes, 1.0, objective, "exact", active, seconds=run.seconds)
-    return TrainResult(
-        model=build_model(compiled, weights),
+    return Learned(
+        weights=weights,
         objective=objective,
         active_features=active,
-        train_seconds=run.seconds,
+        seconds=run.seconds,
         passes=run.passes,
+        best_pass=run.best_pass if run.best is not None else run.passes,
         stop_reason=reason,
-        metrics=metrics,
+        dev=metrics,
         curve=run.curve,
     )
 
 
+def is_flat(curve: Sequence[Mapping[str, Any]], window: int, deviation: float) -> bool:
+    """Whether the last `window` scores lie within less than `deviation`; without scores, the objectives, relatively."""
+    last = curve[-window:]
+    if len(last) < window:
+        return False
+    scores = [point["dev_score"] for point in last]
+    if None not in scores:
+        return bool(max(scores) - min(scores) < deviation)
+    # Estimates and exact values of one run, as two-stage training has them, are not on one curve.
+    if len({point["objective_kind"] for point in last}) > 1:
+        return False
+    objectives = [point["objective"] for point in last]
+    return bool(max(objectives) - min(objectives) < deviation * abs(objectives[-1]))
+
+
+def score_name(labels: tuple[str, ...]) -> ScoreName:
+    """Which figure is the score: span F1 when the labels code spans, else token accuracy."""
+    spans = any(label[1:2] == "-" and label[0] in "BIESMLU" for label in labels)
+    return "f1" if spans else "accuracy"
+
+
+def score_of(metrics: Metrics, labels: tuple[str, ...]) -> float:
+    """The one figure that passes and runs are compared by."""
+    return metrics.f1 if score_name(labels) == "f1" else metrics.accuracy
+
+
 def _evaluate(weights: Weights, dev: Problem) -> Metrics:
     return evaluate(dev.labels, dev.data.gold, weights.decode(dev), dev.data.offsets)
-
-
-def _has_spans(labels: tuple[str, ...]) -> bool:
-    """Whether the labels code spans: then span F1 is the score, else token accuracy."""
-    return any(label[1:2] == "-" and label[0] in "BIESMLU" for label in labels)

@@ -22,6 +22,8 @@ MAX_ATTEMPTS = 2
 
 _job = tables.job
 _UNSEEN = ("losses",)
+#: Parts of results that grow with passes and runs.
+_TOLD = frozenset({"curve", "curves", "table"})
 _COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
 _KEY = paging.Key((_job.c.created_at, _job.c.id))
 
@@ -358,8 +360,8 @@ def _state_event(job: JobRow) -> events.Draft:
         data["error"] = job.error
         return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
     if job.state is State.SUCCEEDED and job.result is not None:
-        # Without the curve: the events of the passes have told it.
-        data["result"] = {name: value for name, value in job.result.items() if name != "curve"}
+        # Without what is long: the events of passes and runs have told it.
+        data["result"] = {name: value for name, value in job.result.items() if name not in _TOLD}
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     return events.Draft("state", message, data)
 

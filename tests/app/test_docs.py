@@ -7,12 +7,13 @@ import pytest
 from jsonschema_rs import Draft202012Validator, meta
 
 from app.openapi import as_3_0
+from core import specs
 
 CONTRACT = {
     ("post", "/corpora"), ("get", "/corpora"), ("get", "/corpora/{corpus_id}"), ("delete", "/corpora/{corpus_id}"),
     ("get", "/corpora/{corpus_id}/report"), ("get", "/corpora/{corpus_id}/content"),
     ("post", "/jobs"), ("get", "/jobs"), ("get", "/jobs/{job_id}"), ("get", "/jobs/{job_id}/events"),
-    ("post", "/jobs/{job_id}/cancel"),
+    ("post", "/jobs/{job_id}/cancel"), ("get", "/jobs/{job_id}/table.csv"), ("get", "/jobs/{job_id}/plot.svg"),
     ("get", "/models"), ("get", "/models/{name}"), ("get", "/models/{name}/versions"),
     ("get", "/models/{name}/versions/{number}"), ("delete", "/models/{name}/versions/{number}"),
     ("get", "/models/{name}/versions/{number}/artifact"), ("get", "/models/{name}/aliases"),
@@ -54,6 +55,18 @@ def test_answers_are_what_the_document_says(http: httpx.Client, document: dict) 
     problem = http.get("/models/nobody").json()
     schema = {"$ref": "#/components/schemas/Problem", "components": document["components"]}
     Draft202012Validator(schema).validate(problem)
+
+
+def test_jobs_are_told_apart_by_kind_and_each_kind_has_an_example(document: dict) -> None:  # type: ignore[type-arg]
+    body = document["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"]["discriminator"]["propertyName"] == "kind"
+    kinds = set(body["schema"]["discriminator"]["mapping"])
+    assert kinds == {"train", "compare", "tune", "evaluate"}
+    assert {example["value"]["kind"] for example in body["examples"].values()} == kinds
+    schema = {**body["schema"], "components": document["components"]}
+    for example in body["examples"].values():
+        Draft202012Validator(schema).validate(example["value"])
+        assert specs.parse_job(example["value"]).kind == example["value"]["kind"]
 
 
 def test_the_page_loads_nothing_from_elsewhere(http: httpx.Client) -> None:

@@ -24,6 +24,10 @@ class Counted:
     checkpoint = None
 
     @property
+    def event(self) -> str | None:
+        return "pass" if self.pass_done else None
+
+    @property
     def message(self) -> str:
         return f"pass {self.number} of {self.passes}" if self.pass_done else ""
 

@@ -1,0 +1,81 @@
+"""Scoring models on a labelled corpus, and each pair of them against each other."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.corpus import Corpus
+from core.evaluate import significance
+from core.evaluate.spans import Metrics, evaluate, sentence_counts
+from core.jit import readonly
+from core.learn.problem import gold_of
+from core.model.tagger import Coded, Tagger
+
+#: Tokens tagged between two chances to stop: a small part of a second.
+SLICE_TOKENS = 50_000
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tagging:
+    """What a model made of a corpus: all that is needed to compare it with others."""
+
+    name: str
+    metrics: Metrics
+    right: NDArray[np.bool_]  # (tokens,)
+    counts: NDArray[np.int64]  # (sentences, 3), see `sentence_counts`
+
+
+def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, Tagging]:
+    """Tag a labelled corpus, yielding the fraction done."""
+    names, gold = gold_of(corpus, tagger.model.labels)
+    codes, offsets = tagger.model.coder.code(corpus), corpus.offsets
+    predicted = np.empty(corpus.tokens, np.int32)
+    first = 0
+    while first < corpus.sentences:
+        begin = int(offsets[first])
+        last = max(first + 1, int(np.searchsorted(offsets, begin + SLICE_TOKENS, side="right")) - 1)
+        end = int(offsets[last])
+        piece = Coded(
+            readonly(codes[:, begin:end], np.int32), readonly(offsets[first : last + 1] - begin, np.int64)
+        )
+        predicted[begin:end] = tagger.decode(piece)
+        first = last
+        yield end / max(1, corpus.tokens)
+    return Tagging(
+        name,
+        evaluate(names, gold, predicted, offsets),
+        gold == predicted,
+        sentence_counts(names, gold, predicted, offsets),
+    )
+
+
+def compare_all(
+    taggings: Sequence[Tagging], resamples: int, confidence: float, seed: int
+) -> Generator[float, None, list[dict[str, Any]]]:
+    """Every pair of taggings of one corpus, the one named first as base, yielding the fraction done."""
+    if len(taggings) < 2:
+        return []
+    f1 = yield from significance.resampled_f1([each.counts for each in taggings], resamples, seed)
+    pairs = []
+    for (i, base), (j, head) in combinations(enumerate(taggings), 2):
+        observed = significance.f1_of(head.counts) - significance.f1_of(base.counts)
+        judged = significance.bootstrap(f1[:, i], f1[:, j], observed, confidence)
+        pairs.append(
+            {
+                "base": base.name,
+                "head": head.name,
+                "bootstrap": {
+                    **asdict(judged),
+                    "resamples": resamples,
+                    "confidence": confidence,
+                    "seed": seed,
+                },
+                "mcnemar": asdict(significance.mcnemar(base.right, head.right)),
+            }
+        )
+        yield 1.0
+    return pairs

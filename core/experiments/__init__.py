@@ -1,0 +1,1 @@
+"""Jobs that make several runs: comparing trainers, and tuning the fields of a spec by cross-validation."""

@@ -1,0 +1,221 @@
+"""Learning curves as SVG: score and objective, against passes and against seconds of training.
+
+Drawn by hand, so that the service needs no plotting library. No background and middle greys, so that it reads on white
+and on black.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+from xml.sax.saxutils import escape
+
+WIDTH, PANEL_HEIGHT = 960, 300
+#: Room around the lines of a panel: left for figures and the title of the axis, below likewise.
+LEFT, RIGHT, TOP, BOTTOM = 76, 16, 34, 46
+LEGEND_LINE = 20
+#: Distinct from each other and from both black and white; beyond them the lines are dashed.
+COLOURS = (
+    "#3b82f6", "#ef4444", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#0ea5a4", "#84a314", "#a16207", "#6b7fd7",
+)  # fmt: skip
+DASHES = ("", "7 3", "2 3", "9 3 2 3")
+GREY, GRID = "#808080", "#80808040"
+#: An axis whose values span more than this factor is logarithmic.
+LOG_FROM = 25.0
+#: Up to so many points a curve shows each of them.
+DOTS = 40
+#: Of all scores, the share that may fall below the panel: first passes would squeeze the rest.
+BELOW = 0.08
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Curve:
+    """A name and one point a pass, as `Learned.curve` has them."""
+
+    name: str
+    points: Sequence[Mapping[str, Any]]
+
+    def pairs(self, x: str, y: str) -> list[tuple[float, float]]:
+        """The points at which both are known and finite."""
+        found = [(point.get(x), point.get(y)) for point in self.points]
+        return [(float(a), float(b)) for a, b in found if _is_number(a) and _is_number(b)]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What is measured, and how a value of it becomes a fraction of the axis."""
+
+    title: str
+    low: float
+    high: float
+    log: bool = False
+
+    @classmethod
+    def of(
+        cls, title: str, values: Sequence[float], *, from_zero: bool = False, may_log: bool = False
+    ) -> "Axis":
+        """An axis that holds all values."""
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        if may_log and low > 0 and high / low > LOG_FROM:
+            return cls(title, low / 1.1, high * 1.1, log=True)
+        low = min(low, 0.0) if from_zero else low
+        room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+        return cls(title, low if from_zero else low - room, high + room)
+
+    def place(self, value: float) -> float:
+        """Where a value stands, from 0 at the low end to 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[float]:
+        """Round values, four to eight of them."""
+        if self.log:
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            steps = (1, 2, 5) if last - first <= 3 else (1,)
+            every = max(1, (last - first) // 8) if steps == (1,) else 1
+            found = [m * 10.0**k for k in range(first, last + 1, every) for m in steps]
+        else:
+            step = _round_step((self.high - self.low) / 5)
+            first_tick = math.ceil(self.low / step - 1e-9)
+            found = [i * step for i in range(first_tick, math.floor(self.high / step + 1e-9) + 1)]
+        return [tick for tick in found if self.low <= tick <= self.high]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The place of a panel's lines in the picture."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def svg_of(curves: Sequence[Curve], score: str) -> str:
+    """Draw curves in four panels with one legend. `score` names the score and where it was measured."""
+    width = WIDTH / 2
+    legend = _legend(curves)
+    top = legend[1] + 8
+    rows = [("dev_score", score)] if any(curve.pairs("pass", "dev_score") for curve in curves) else []
+    rows.append(("objective", "objective"))
+    parts = [legend[0]]
+    for row, (y, title) in enumerate(rows):
+        for column, (x, unit) in enumerate((("pass", "passes"), ("seconds", "seconds of training"))):
+            box = Box(
+                column * width + LEFT,
+                top + row * PANEL_HEIGHT + TOP,
+                width - LEFT - RIGHT,
+                PANEL_HEIGHT - TOP - BOTTOM,
+            )
+            parts.append(_panel(curves, (x, unit), (y, title), box, f"clip-{row}-{column}"))
+    height = top + len(rows) * PANEL_HEIGHT
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
+        f'height="{height:g}" font-family="system-ui, sans-serif" font-size="12" fill="{GREY}" role="img">\n'
+        f"<title>Learning curves: {escape(score)} and objective</title>\n" + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _panel(curves: Sequence[Curve], x: tuple[str, str], y: tuple[str, str], box: Box, clip: str) -> str:
+    drawn = [(number, curve.pairs(x[0], y[0])) for number, curve in enumerate(curves)]
+    xs = [a for _, pairs in drawn for a, _ in pairs]
+    ys = [b for _, pairs in drawn for _, b in pairs]
+    ends = [pairs[-1][0] for _, pairs in drawn if pairs]
+    # Seconds are logarithmic when the slowest run took far longer than the fastest: else that would be a dot.
+    spread = x[0] == "seconds" and min(ends, default=0) > 0 and max(ends) / min(ends) > LOG_FROM
+    across = (
+        Axis.of(x[1], [a for a in xs if a > 0], may_log=True) if spread else Axis.of(x[1], xs, from_zero=True)
+    )
+    up = Axis.of(y[1], _upper(ys) if y[0] == "dev_score" else ys, may_log=y[0] == "objective")
+    lines = [_line(number, _placed(pairs, across, up, box), clip) for number, pairs in drawn if pairs]
+    frame = f'<clipPath id="{clip}"><rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"/>'
+    return "\n".join([f"{frame}</clipPath>", *_across(across, box), *_up(up, box), *lines])
+
+
+def _upper(scores: Sequence[float]) -> list[float]:
+    """The scores without the lowest few."""
+    return sorted(scores)[int(BELOW * len(scores)) :]
+
+
+def _placed(
+    pairs: Sequence[tuple[float, float]], across: Axis, up: Axis, box: Box
+) -> list[tuple[float, float]]:
+    kept = [(a, b) for a, b in pairs if not across.log or a > 0]
+    return [(box.x + across.place(a) * box.width, box.y + (1 - up.place(b)) * box.height) for a, b in kept]
+
+
+def _line(number: int, places: Sequence[tuple[float, float]], clip: str) -> str:
+    colour = COLOURS[number % len(COLOURS)]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    line = f'<polyline points="{points}" fill="none" {_stroke(number)} stroke-linejoin="round"/>'
+    dots = ""
+    if len(places) <= DOTS:
+        dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{colour}"/>' for x, y in places)
+    return f'<g clip-path="url(#{clip})">{line}{dots}</g>'
+
+
+def _stroke(number: int) -> str:
+    dash = DASHES[number // len(COLOURS) % len(DASHES)]
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'stroke="{COLOURS[number % len(COLOURS)]}" stroke-width="1.8"{dashed}'
+
+
+def _across(axis: Axis, box: Box) -> list[str]:
+    bottom = box.y + box.height
+    parts = [_rule(box.x, bottom, box.x + box.width, bottom, GREY)]
+    for tick in axis.ticks():
+        x = box.x + axis.place(tick) * box.width
+        parts += [_rule(x, bottom, x, bottom + 4, GREY), _text(x, bottom + 17, _figure(tick), "middle")]
+    return [*parts, _text(box.x + box.width / 2, bottom + 36, axis.title, "middle")]
+
+
+def _up(axis: Axis, box: Box) -> list[str]:
+    parts = [_rule(box.x, box.y, box.x, box.y + box.height, GREY)]
+    for tick in axis.ticks():
+        y = box.y + (1 - axis.place(tick)) * box.height
+        parts += [
+            _rule(box.x, y, box.x + box.width, y, GRID),
+            _text(box.x - 7, y + 4, _figure(tick), "end"),
+        ]
+    return [*parts, _text(box.x - 7, box.y - 12, axis.title, "start")]
+
+
+def _rule(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _legend(curves: Sequence[Curve]) -> tuple[str, float]:
+    """The names beside their strokes, in columns as wide as the longest, and the height of it all."""
+    longest = max((len(curve.name) for curve in curves), default=0)
+    width = 44 + 7.2 * longest
+    columns = max(1, int((WIDTH - LEFT) / width))
+    parts = []
+    for number, curve in enumerate(curves):
+        x, y = LEFT + number % columns * width, 16 + number // columns * LEGEND_LINE
+        parts.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x + 24:.1f}" y2="{y}" {_stroke(number)}/>')
+        parts.append(_text(x + 30, y + 4, curve.name, "start"))
+    return "\n".join(parts), 8 + LEGEND_LINE * math.ceil(len(curves) / columns)
+
+
+def _figure(value: float) -> str:
+    """A tick as a person would write it."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6 or abs(value) < 1e-3:
+        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+    return f"{value:,.10g}"
+
+
+def _round_step(least: float) -> float:
+    """The least of 1, 2, 2.5 and 5 times a power of ten that is not less."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= least * 0.999)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,0 +1,72 @@
+"""What a user asks for: the body of `POST /jobs`, a module a kind."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from core.specs.compare import CompareSpec
+from core.specs.evaluate import EvaluateSpec
+from core.specs.parts import (
+    NAME_PATTERN,
+    Dev,
+    DevCorpus,
+    DevFraction,
+    FlatStop,
+    Learning,
+    ModelReference,
+    PatienceStop,
+    Stop,
+)
+from core.specs.train import TrainSpec
+from core.specs.tune import TuneSpec
+from core.specs_base import validated
+
+__all__ = [
+    "NAME_PATTERN",
+    "CompareSpec",
+    "Dev",
+    "DevCorpus",
+    "DevFraction",
+    "EvaluateSpec",
+    "FlatStop",
+    "JobSpec",
+    "Learning",
+    "ModelReference",
+    "PatienceStop",
+    "PostedJob",
+    "Stop",
+    "TrainSpec",
+    "TuneSpec",
+    "check_against",
+    "parse_job",
+]
+
+JobSpec = TrainSpec | CompareSpec | TuneSpec | EvaluateSpec
+#: Any job as it is posted, told apart by `kind`.
+PostedJob = Annotated[JobSpec, Field(discriminator="kind")]
+
+_ANY: TypeAdapter[JobSpec] = TypeAdapter(PostedJob)
+_BY_KIND: dict[str, TypeAdapter[Any]] = {
+    "train": TypeAdapter(TrainSpec),
+    "compare": TypeAdapter(CompareSpec),
+    "tune": TypeAdapter(TuneSpec),
+    "evaluate": TypeAdapter(EvaluateSpec),
+}
+
+
+def parse_job(body: Any) -> JobSpec:
+    """Validate a job as posted, or raise Invalid with a JSON pointer to each fault."""
+    kind = body.get("kind") if isinstance(body, dict) else None
+    if isinstance(kind, str) and kind in _BY_KIND:
+        # By its own class: the union would put the kind into the place of each fault.
+        spec: JobSpec = validated(_BY_KIND[kind], body, f"The {kind} job")
+        return spec
+    return validated(_ANY, body, "The job")
+
+
+def check_against(spec: JobSpec, columns: int) -> None:
+    """Raise Invalid when the features name a column that a corpus of so many attribute columns lacks."""
+    if isinstance(spec, TuneSpec):
+        spec.check_columns(columns)
+    elif not isinstance(spec, EvaluateSpec):
+        spec.features.resolve(columns)
