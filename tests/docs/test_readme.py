@@ -12,25 +12,29 @@ from app.client import Client
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_walk_through_runs_as_it_stands(stack: BackgroundStack, tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.split("## A walk through the API")[1].split("\n## ")[0]
-    found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    script = found[1].replace("http://127.0.0.1:8765", stack.url)
+def run_script(text: str, stack: BackgroundStack, folder: Path) -> str:
+    """Run commands of a document against a running stack, and give what they printed."""
+    script = text.replace("http://127.0.0.1:8765", stack.url)
     assert stack.url in script
-
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PATH": path},
         check=False,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
+
+def test_the_walk_through_runs_as_it_stands(stack: BackgroundStack, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.split("## A walk through the API")[1].split("\n## ")[0]
+    found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    run_script(found[1], stack, tmp_path)
     with Client(stack.url) as client:
         assert [(version.version, version.corpus is not None) for version in client.versions("refs")] == [
             (2, True),

@@ -1,0 +1,23 @@
+"""The commands of the page about jobs do what it says."""
+
+import re
+from pathlib import Path
+
+from app.cli.background import BackgroundStack
+from app.client import Client
+from tests.docs.test_readme import ROOT, run_script
+
+
+def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 4
+    printed = run_script("\n".join(blocks), stack, tmp_path)
+    with Client(stack.url) as client:
+        kinds = [job.kind for job in client.jobs() if job.state == "succeeded"][:5]
+        (evaluated, *_) = [job for job in client.jobs() if job.kind == "evaluate"]
+    assert kinds == ["evaluate", "train", "tune", "tune", "compare"]
+    assert evaluated.result is not None
+    assert len(evaluated.result["pairs"]) == 1
+    assert (tmp_path / "curves.svg").read_text().startswith("<svg")
+    assert "PA-I, C 0.1" in printed
