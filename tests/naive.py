@@ -92,10 +92,15 @@ def sgd(
     l2: float,
     edges: bool,
     batch: int = 1,
+    mean_from: float | None = None,
 ) -> tuple[Array, Array]:
-    """w <- (1 - eta l2 / N) w + eta gradient, on every weight at every update."""
+    """w <- (1 - eta l2 / N) w + eta gradient, on every weight at every update.
+
+    With `mean_from` the mean of the weights after each update that begins at or beyond so many sequences.
+    """
     attributes, labels = shape
     w = np.zeros((attributes + labels, labels))
+    met, kept = 0, []
     for order, pass_rates in zip(orders, rates, strict=True):
         for first in range(0, len(order), batch):
             chosen = [data[i] for i in order[first : first + batch]]
@@ -107,6 +112,11 @@ def sgd(
                 if edges:
                     step[attributes:] += eta * by_pair
             w = (1 - eta * l2 / len(data) * len(chosen)) * w + step
+            if mean_from is not None and met >= mean_from:
+                kept.append(w)
+            met += len(chosen)
+    if kept:
+        w = np.mean(kept, axis=0)
     return w[:attributes], w[attributes:]
 
 

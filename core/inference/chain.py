@@ -255,14 +255,29 @@ def viterbi(
     No back-pointers: the winner of each step is found again on the way back, for the one label of the path.
     """
     for t in range(1, n):
-        row = t * width
-        for j in range(0, width, v.LANES):
+        row, j = t * width, 0
+        while width - j >= 3 * v.LANES:  # three independent maxima: a chain of one waits for itself
+            first = v.splat(scores[row - width])
+            a = v.add(first, v.load(transitions, j))
+            b = v.add(first, v.load(transitions, j + v.LANES))
+            c = v.add(first, v.load(transitions, j + 2 * v.LANES))
+            for i in range(1, labels):
+                here, at = v.splat(scores[row - width + i]), i * width + j
+                a = v.maximum(a, v.add(here, v.load(transitions, at)))
+                b = v.maximum(b, v.add(here, v.load(transitions, at + v.LANES)))
+                c = v.maximum(c, v.add(here, v.load(transitions, at + 2 * v.LANES)))
+            v.store(scores, row + j, v.add(v.load(scores, row + j), a))
+            v.store(scores, row + j + v.LANES, v.add(v.load(scores, row + j + v.LANES), b))
+            v.store(scores, row + j + 2 * v.LANES, v.add(v.load(scores, row + j + 2 * v.LANES), c))
+            j += 3 * v.LANES
+        while j < width:
             best = v.add(v.splat(scores[row - width]), v.load(transitions, j))
             for i in range(1, labels):
                 best = v.maximum(
                     best, v.add(v.splat(scores[row - width + i]), v.load(transitions, i * width + j))
                 )
             v.store(scores, row + j, v.add(v.load(scores, row + j), best))
+            j += v.LANES
     row = (n - 1) * width
     y = 0
     for j in range(1, labels):

@@ -150,6 +150,7 @@ def _binary(build):
 add = _binary(lambda builder, a, b: builder.fadd(a, b))
 subtract = _binary(lambda builder, a, b: builder.fsub(a, b))
 multiply = _binary(lambda builder, a, b: builder.fmul(a, b))
+divide = _binary(lambda builder, a, b: builder.fdiv(a, b))
 maximum = _binary(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
 minimum = _binary(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), a, b))
 

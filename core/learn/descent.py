@@ -20,7 +20,7 @@ from core.learn.problem import Problem
 from core.learn.rows import EVERYTHING, Rows, census, rows, settle
 from core.learn.schedule import CALIBRATION_SEQUENCES, Schedule, calibrate
 from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
-from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Search, Swept, Task, reading_of, run_updates
+from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Mean, Search, Swept, Task, reading_of, run_updates
 
 
 class DescentSpec(TrainerSpec):
@@ -35,6 +35,7 @@ class Pass:
     """What the updates of one pass work with, whatever their rule."""
 
     sequences: int  # N of the whole run; a trial goes over fewer
+    updates: NDArray[np.float64]  # the numbers of the updates in a whole run
     mask: NDArray[np.uint8]
     order: NDArray[np.int64]
     rates: NDArray[np.float64]
@@ -104,6 +105,7 @@ class Descent(Trainer):
         labels, batch = len(problem.labels), self._descent.batch
         p = Pass(
             sequences=sequences,
+            updates=updates,
             mask=mask,
             order=pass_order(problem.sentences, seed, int(state["passes"][0]) + 1),
             rates=self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2),
@@ -125,14 +127,20 @@ class Descent(Trainer):
             problem.edges,
         )
         search, swept = self._search(problem), self._swept(p.mask, problem.width)
+        mean = self._mean(state, p)
 
         def run(first: int, last: int) -> float:
             return run_updates(
                 problem.data, p.order, p.rates, first, last, task, r, state["penalty"], p.edges, p.chain, search,
-                swept,
+                swept, mean,
             )  # fmt: skip
 
         return run
+
+    def _mean(self, state: State, p: Pass) -> Mean:
+        """What is summed up on the way: nothing, unless a subclass says so."""
+        del state, p
+        return Mean(np.empty(0, self.dtype), np.zeros(2), 0)
 
     def _search(self, problem: Problem) -> Search:
         if not self.line_search:

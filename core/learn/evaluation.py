@@ -33,7 +33,7 @@ def score_tokens(data: Sequences, sentence: int, m: Model, psi: Floats, at: int)
     """Scores of every label at every token of a sentence, into `psi` from row `at` on."""
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
-        prefetch(data, token + 4, m.rows, m.width)
+        prefetch(data, token + 4, m.rows, m.reading, m.width)
         gather(data, token, m.rows, m.reading, m.width, psi, (at + token - begin) * m.width)
 
 

@@ -21,18 +21,19 @@ from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
 from core.learn.evaluation import Model, score_tokens, sequence_posterior, transpose
 from core.learn.problem import Sequences
-from core.learn.rows import PLAIN, Rows, load_edges, subtract_gold, value_of
+from core.learn.rows import PLAIN, Rows, load_edges, read_edges, subtract_gold, value_of
 
 PERCEPTRON, PASSIVE, PASSIVE_SMOOTH, ASCENT, ASCENT_MARGIN, CONFIDENCE, REGULARIZED = 0, 1, 2, 3, 4, 5, 6
 
 
 class Direction(NamedTuple):
-    """The sum of a batch's directions, by row."""
+    """The sum of a batch's directions, by row: a sparse set of `count` rows, in the order they were met."""
 
-    stamps: NDArray[np.int64]  # (rows,) number of the update that met the row last
-    places: NDArray[np.int64]  # (rows,) where its sum stands
-    unique: NDArray[np.int64]  # rows met in this update
-    sums: Floats  # (unique * width,)
+    places: NDArray[
+        np.int32
+    ]  # (rows,) where a row's sum stands, if it was met: then unique[places[row]] == row
+    unique: NDArray[np.int64]  # (count,) rows met in this update
+    sums: Floats  # (count * width,)
 
 
 class Rule(NamedTuple):
@@ -45,99 +46,108 @@ class Rule(NamedTuple):
 
 
 @inlined
-def _place(d: Direction, row: Any, number: int, count: int, width: int) -> int:
-    """Where the sum of a row stands; a row met for the first time gets a new, empty place."""
-    if d.stamps[row] != number:
-        d.stamps[row] = number
-        d.places[row] = count
-        d.unique[count] = row
-        for j in range(0, width, v.LANES):
-            v.store(d.sums, count * width + j, v.zero(d.sums))
-        count += 1
-    return count
+def _place(d: Direction, row: Any, count: int, width: int) -> int:
+    """Give a row a place, empty at first, if it has none; returns how many rows then have one."""
+    place = d.places[row]
+    if place < count and d.unique[place] == row:
+        return count
+    d.places[row] = count
+    d.unique[count] = row
+    for j in range(0, width, v.LANES):
+        v.store(d.sums, count * width + j, v.zero(d.sums))
+    return count + 1
 
 
 @kernel
-def _add_tokens(
-    data: Sequences, sentence: int, at: int, decoded: NDArray[np.int32], number: int, count: int, d: Direction,
-    steps: Floats, width: int,
+def _add_wrong(
+    data: Sequences, sentence: int, decoded: NDArray[np.int32], count: int, d: Direction, second: Floats,
+    attributes: int, edges: bool, width: int,
 ) -> int:  # fmt: skip
-    """Add the directions of a sentence's tokens; tokens decoded right have none (decoded -1: all count)."""
-    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
-        here = at + token - data.offsets[sentence]
-        if decoded[here] == data.gold[token]:
-            continue
+    """Add phi(gold) - phi(decoded) of a sentence: two labels at each token that is wrong, and its transitions."""
+    kind = d.sums.dtype.type
+    begin = data.offsets[sentence]
+    for token in range(begin, data.offsets[sentence + 1]):
+        y, found = data.gold[token], decoded[token - begin]
+        if found != y:
+            for k in range(data.starts[token], data.starts[token + 1]):
+                row, value = np.int64(data.rows[k]), kind(value_of(data, k))
+                v.prefetch(second, row * width)
+                v.prefetch(second, row * width + width - 1)
+                count = _place(d, row, count, width)
+                place = np.int64(d.places[row]) * width
+                d.sums[place + y] += value
+                d.sums[place + found] -= value
+        if edges and token > begin:
+            y_before, found_before = data.gold[token - 1], decoded[token - 1 - begin]
+            if found != y or found_before != y_before:
+                count = _place(d, attributes + y_before, count, width)
+                d.sums[d.places[attributes + y_before] * width + y] += kind(1)
+                count = _place(d, attributes + found_before, count, width)
+                d.sums[d.places[attributes + found_before] * width + found] -= kind(1)
+    return count
+
+
+@inlined
+def _add_to_place(d: Direction, row: Any, value: Any, steps: Floats, at: Any, width: int) -> None:
+    """sum of the row += value * step."""
+    place, value_v = np.int64(d.places[row]) * width, v.splat(d.sums.dtype.type(value))
+    for j in range(0, width, v.LANES):
+        v.store(d.sums, place + j, v.fma(value_v, v.load(steps, at + j), v.load(d.sums, place + j)))
+
+
+@kernel
+def _add_expected(
+    data: Sequences, sentence: int, count: int, d: Direction, c: Chain, attributes: int, labels: int, edges: bool,
+    width: int,
+) -> int:  # fmt: skip
+    """Add phi(gold) - E[phi] of a sentence, from gold - marginals in `beta` and expected transitions in `pairs`."""
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for token in range(begin, end):
         for k in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[k])
-            count = _place(d, row, number, count, width)
-            place = d.places[row] * width
-            value = v.splat(d.sums.dtype.type(value_of(data, k)))
-            for j in range(0, width, v.LANES):
-                v.store(
-                    d.sums,
-                    place + j,
-                    v.fma(value, v.load(steps, here * width + j), v.load(d.sums, place + j)),
-                )
-    return count
-
-
-@kernel
-def _add_pairs(
-    attributes: int, labels: int, number: int, count: int, d: Direction, pairs: Floats, width: int
-) -> int:
-    for y in range(labels):
-        count = _place(d, attributes + y, number, count, width)
-        place = d.places[attributes + y] * width
-        for j in range(0, width, v.LANES):
-            v.store(d.sums, place + j, v.load(pairs, y * width + j))
+            count = _place(d, row, count, width)
+            _add_to_place(d, row, value_of(data, k), c.beta, (token - begin) * width, width)
+    if edges and end - begin > 1:
+        for y in range(labels):
+            count = _place(d, attributes + y, count, width)
+            _add_to_place(d, attributes + y, -1, c.pairs, y * width, width)
+        for token in range(begin + 1, end):
+            place = np.int64(d.places[attributes + data.gold[token - 1]]) * width
+            d.sums[place + data.gold[token]] += d.sums.dtype.type(1)
     return count
 
 
 @kernel
 def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
     """Drop what has no weight; returns |d|^2."""
-    norm = 0.0
+    acc = v.zero(d.sums)
     for i in range(count):
         row = d.unique[i]
-        acc = v.zero(d.sums)
         for j in range(0, width, v.LANES):
             x = v.load(d.sums, i * width + j)
             if r.mask.shape[0] > 0:
                 x = v.chosen(r.mask[(row * width + j) // v.LANES], x, v.zero(d.sums))
                 v.store(d.sums, i * width + j, x)
             acc = v.fma(x, x, acc)
-        norm += float(v.total(acc))
-    return norm
+    return float(v.total(acc))
 
 
 @kernel
-def _decoded_direction(
-    data: Sequences, sentence: int, m: Model, rule: Rule, edges: bool, e: Edges, c: Chain, at: int,
-    decoded: NDArray[np.int32],
-) -> float:  # fmt: skip
-    """Decode (with costs), leaving gold - decoded in `beta` and added to `pairs`; returns the margin violation."""
+def _violation(
+    data: Sequences, sentence: int, m: Model, rule: Rule, e: Edges, c: Chain, decoded: NDArray[np.int32]
+) -> float:
+    """Decode, with costs if the rule has any; returns by how much the margin is violated."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, 0)
     gold = ch.gold_score(c.psi, 0, data.gold, begin, n, e, m.width)
     if rule.costs.shape[0] > 0:
         for t in range(n):
-            y = data.gold[begin + t]
-            cost = rule.costs[y]
-            for j in range(m.labels):
-                if j != y:
-                    c.psi[t * m.width + j] += cost
-    top = ch.viterbi(c.psi, n, e.scores, e.backward, m.labels, m.width, decoded, at)
-    for t in range(n):
-        row = (at + t) * m.width
-        for j in range(0, m.width, v.LANES):
-            v.store(c.beta, row + j, v.zero(c.beta))
-        y, found = data.gold[begin + t], decoded[at + t]
-        if found != y:
-            c.beta[row + y] += 1
-            c.beta[row + found] -= 1
-        if edges and t > 0:
-            c.pairs[data.gold[begin + t - 1] * m.width + y] += 1
-            c.pairs[decoded[at + t - 1] * m.width + found] -= 1
+            row, y = t * m.width, data.gold[begin + t]
+            right, cost = c.psi[row + y], v.splat(rule.costs[y])
+            for j in range(row, row + m.width, v.LANES):
+                v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
+            c.psi[row + y] = right
+    top = ch.viterbi(c.psi, n, e.scores, e.backward, m.labels, m.width, decoded, 0)
     return max(top - gold, 0.0)
 
 
@@ -172,14 +182,13 @@ def _confidence_step(
     d: Direction, count: int, rule: Rule, loss: float, r: Rows, variance: Floats, width: int
 ) -> float:
     """alpha of AROW (Crammer et al. 2009), or of CW with a diagonal in closed form (Dredze et al. 2008)."""
-    spread, margin = 0.0, 0.0
+    spreads, margins = v.zero(variance), v.zero(variance)
     for i in range(count):
-        row = d.unique[i] * width
-        for j in range(width):
-            x = float(d.sums[i * width + j])
-            if x != 0.0:
-                spread += x * x * float(variance[row + j])
-                margin += x * float(r.weights[row + j])
+        for j in range(0, width, v.LANES):
+            x, k = v.load(d.sums, i * width + j), d.unique[i] * width + j
+            spreads = v.fma(v.multiply(x, x), v.load(variance, k), spreads)
+            margins = v.fma(x, v.load(r.weights, k), margins)
+    spread, margin = float(v.total(spreads)), float(v.total(margins))
     if rule.kind == REGULARIZED:
         return loss / (rule.limit + spread)
     phi = rule.limit
@@ -192,16 +201,17 @@ def _confidence_step(
 def _move_by_variance(
     d: Direction, count: int, rule: Rule, alpha: float, r: Rows, variance: Floats, width: int
 ) -> None:
-    """w += alpha V d;  1/V += d^2 / r (AROW) or 2 alpha phi d^2 (CW)."""
-    gain = 1.0 / rule.limit if rule.kind == REGULARIZED else 2.0 * alpha * rule.limit
+    """w += alpha V d;  1/V += d^2 / r (AROW) or 2 alpha phi d^2 (CW), that is V /= 1 + V d^2 / r and so on."""
+    kind = variance.dtype.type
+    gain = v.splat(kind(1.0 / rule.limit if rule.kind == REGULARIZED else 2.0 * alpha * rule.limit))
+    alpha_v, one = v.splat(kind(alpha)), v.splat(kind(1))
     for i in range(count):
-        row = d.unique[i] * width
-        for j in range(width):
-            x = float(d.sums[i * width + j])
-            if x != 0.0:
-                here = float(variance[row + j])
-                r.weights[row + j] += alpha * here * x
-                variance[row + j] = 1.0 / (1.0 / here + gain * x * x)
+        for j in range(0, width, v.LANES):
+            x, k = v.load(d.sums, i * width + j), d.unique[i] * width + j
+            here = v.load(variance, k)
+            moved = v.multiply(here, x)
+            v.store(r.weights, k, v.fma(alpha_v, moved, v.load(r.weights, k)))
+            v.store(variance, k, v.divide(here, v.fma(v.multiply(gain, moved), x, one)))
 
 
 class Scene(NamedTuple):
@@ -214,44 +224,48 @@ class Scene(NamedTuple):
     edges: bool
     e: Edges
     c: Chain
-    decoded: NDArray[np.int32]  # labels found, of the batch's tokens
+    decoded: NDArray[np.int32]  # labels found in a sentence
     d: Direction
 
 
 @kernel
 def _sample_direction(
-    data: Sequences, sentence: int, m: Model, number: int, count: int, at: int, s: Scene
+    data: Sequences, sentence: int, m: Model, count: int, s: Scene, second: Floats
 ) -> tuple[int, float]:
-    """Add one sentence's direction, its tokens' to `d` and its transitions' to `pairs`; (rows met so far, loss)."""
+    """Add one sentence's direction; (rows met so far, loss)."""
+    if s.rule.kind != ASCENT:
+        loss = _violation(data, sentence, m, s.rule, s.e, s.c, s.decoded)
+        count = _add_wrong(data, sentence, s.decoded, count, s.d, second, s.attributes, s.edges, s.width)
+        return count, loss
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
-    if s.rule.kind == ASCENT:
-        # `pairs` collects expected transitions; what it holds is turned into gold - expected by negating it here.
-        for k in range(s.labels * s.width):
-            s.c.pairs[k] = -s.c.pairs[k]
-        loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, at)
-        for k in range(s.labels * s.width):
-            s.c.pairs[k] = -s.c.pairs[k]
-        subtract_gold(s.c, at, data.gold, begin, n, s.width)
-        for t in range(n):
-            s.decoded[at + t] = -1
-            if s.edges and t > 0:
-                s.c.pairs[data.gold[begin + t - 1] * s.width + data.gold[begin + t]] += 1
-    else:
-        loss = _decoded_direction(data, sentence, m, s.rule, s.edges, s.e, s.c, at, s.decoded)
-    return _add_tokens(data, sentence, at, s.decoded, number, count, s.d, s.c.beta, s.width), loss
+    s.c.pairs[:] = 0
+    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, 0)
+    subtract_gold(s.c, 0, data.gold, begin, n, s.width)
+    return _add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
 
 
 @kernel
-def _take(s: Scene, count: int, loss: float, number: int, r: Rows, second: Floats) -> None:
-    """Move the weights along the direction, by the rule."""
+def _take(s: Scene, count: int, loss: float, number: int, r: Rows, second: Floats) -> bool:
+    """Move the weights along the direction, by the rule; returns whether they moved."""
     norm = _mask_and_norm(s.d, count, r, s.width)
     if norm == 0.0 or (loss == 0.0 and s.rule.kind != PERCEPTRON):
-        return
+        return False
     if s.rule.kind >= CONFIDENCE:
         alpha = _confidence_step(s.d, count, s.rule, loss, r, second, s.width)
         _move_by_variance(s.d, count, s.rule, alpha, r, second, s.width)
     else:
         _move(s.d, count, _step(s.rule, loss, norm), number - 1.0, s.rule.averaged, r, second, s.width)
+    return True
+
+
+@kernel
+def _load_transitions(r: Rows, s: Scene) -> float:
+    """Transitions as the rule needs them: exponentials for marginals, else both ways round for Viterbi."""
+    if s.rule.kind == ASCENT:
+        return load_edges(r, s.attributes, s.labels, PLAIN, s.width, s.e)
+    read_edges(r, s.attributes, s.labels, PLAIN, s.width, s.e)
+    transpose(s.e.scores, s.labels, s.width, s.e.backward)
+    return 0.0
 
 
 @kernel
@@ -260,26 +274,19 @@ def run_margin(
     updates: NDArray[np.int64], s: Scene,
 ) -> float:  # fmt: skip
     """Updates `first` to `last` of a pass; returns the loss met. `second` holds averages or variances, or nothing."""
-    total = 0.0
+    total, shift, moved = 0.0, 0.0, True
     denormals = v.flush_denormals()
     for b in range(first, last, batch):
-        shift = load_edges(r, s.attributes, s.labels, PLAIN, s.width, s.e)
-        if s.rule.kind != ASCENT:
-            transpose(s.e.scores, s.labels, s.width, s.e.backward)
+        if moved:
+            shift = _load_transitions(r, s)
         m = Model(r, PLAIN, shift, s.labels, s.width)
-        number, count, at, loss, paired = updates[0] + 1, 0, 0, 0.0, False
-        s.c.pairs[:] = 0
+        count, loss = 0, 0.0
         for i in range(b, min(b + batch, last)):
-            n = data.offsets[order[i] + 1] - data.offsets[order[i]]
-            if n > 0:
-                count, part = _sample_direction(data, order[i], m, number, count, at, s)
+            if data.offsets[order[i] + 1] > data.offsets[order[i]]:
+                count, part = _sample_direction(data, order[i], m, count, s, second)
                 loss += part
-                paired |= s.edges and n > 1
-                at += n
-        if paired:
-            count = _add_pairs(s.attributes, s.labels, number, count, s.d, s.c.pairs, s.width)
-        _take(s, count, loss, number, r, second)
-        updates[0] = number
+        updates[0] += 1
+        moved = _take(s, count, loss, updates[0], r, second)
         total += loss
     v.restore_denormals(denormals)
     return total

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.learn.adf import AdfSpec, MadfSpec
+from core.learn.asgd import AsgdSpec
 from core.learn.dca import DcaSpec
 from core.learn.descent import DescentSpec
 from core.learn.lbfgs import LbfgsSpec, QuasiNewtonSpec
@@ -79,7 +80,7 @@ def peak_bytes(spec: TrainSpec, problem: Problem) -> int:
     """Estimate the most that training takes at one time, on top of the compiled corpus."""
     sizes = sizes_of(problem)
     # The weights are read out after each pass; the best of them are kept when patience needs them.
-    read = sizes.matrix * (2 if spec.stop.patience and spec.dev else 1)
+    read = sizes.matrix * (2 if spec.stop.keeps_best and spec.dev else 1)
     start = sizes.matrix if spec.init else 0
     state = _state(spec.trainer, sizes, spec.threads)
     return read + max(state + start, _held_at_end(spec.trainer, sizes) + _model(spec.trainer, sizes))
@@ -95,13 +96,15 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
     if isinstance(trainer, OnlineSpec):
         # Averages or variances beside the weights; where each row's sum of the present update stands.
         second = 0 if isinstance(trainer, PerceptronSpec) else sizes.matrix
-        return sizes.matrix + second + (4 + 2 * 8) * sizes.rows + chains
+        return sizes.matrix + second + 4 * sizes.rows + chains
     if isinstance(trainer, AdfSpec | MadfSpec):
         # MADF keeps a scale for every weight; both a rate and three counts a row, copied when weights are read.
         scale = sizes.matrix if isinstance(trainer, MadfSpec) else 0
         return 2 * sizes.matrix + scale + 2 * 4 * 8 * sizes.rows + chains + _calibration(trainer, sizes)
     searched = 8 * sizes.rows if getattr(trainer, "line_search", "none") == "heuristic" else 0
-    return sizes.matrix + 4 * sizes.rows + searched + chains + _calibration(trainer, sizes)
+    averaged = sizes.matrix if isinstance(trainer, AsgdSpec) else 0
+    state = sizes.matrix + averaged + 4 * sizes.rows
+    return state + searched + chains + _calibration(trainer, sizes)
 
 
 def _calibration(trainer: DescentSpec | AdfSpec, sizes: Sizes) -> int:
@@ -109,7 +112,8 @@ def _calibration(trainer: DescentSpec | AdfSpec, sizes: Sizes) -> int:
     if (trainer.c if isinstance(trainer, AdfSpec) else trainer.schedule.eta0) != "auto":
         return 0
     sampled = sizes.cells * min(1.0, CALIBRATION_SEQUENCES / max(1, sizes.sentences))
-    return sizes.matrix + 4 * sizes.rows + int(_SAMPLED_CELL_BYTES * sampled)
+    averaged = sizes.matrix if isinstance(trainer, AsgdSpec) else 0
+    return sizes.matrix + averaged + 4 * sizes.rows + int(_SAMPLED_CELL_BYTES * sampled)
 
 
 def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
@@ -125,6 +129,8 @@ def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
 
 def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
     """What a trainer still holds while the model is made: its state, without what a step works with."""
+    if isinstance(trainer, AsgdSpec):
+        return 2 * sizes.matrix + 4 * sizes.rows
     if isinstance(trainer, MadfSpec):
         return 2 * sizes.matrix + 4 * 8 * sizes.rows
     if isinstance(trainer, DescentSpec | AdfSpec):
@@ -136,6 +142,6 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
     """Making the sparse model: of each weight its row, its label and itself. Under L1 few are left."""
-    if not isinstance(trainer, SgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec):
+    if not isinstance(trainer, SgdSpec | AsgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec):
         return 0
     return sizes.matrix + 34 * sizes.parameters

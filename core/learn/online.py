@@ -60,7 +60,7 @@ class Online(Trainer):
 
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
         labels, batch, count = len(problem.labels), self._online.batch, problem.sentences
-        tokens = problem.room(batch)
+        tokens = problem.longest
         scene = Scene(
             self.rule(problem),
             problem.attributes,
@@ -72,7 +72,7 @@ class Online(Trainer):
             np.zeros(tokens, np.int32),
             self._direction(problem),
         )
-        r = Rows(state["weights"], np.zeros(problem.attributes + labels, self.dtype), mask_of(problem))
+        r = Rows(state["weights"], np.empty(0, self.dtype), mask_of(problem))
         second = state.get("average", state.get("variance", np.empty(0, self.dtype)))
         while True:
             number = int(state["passes"][0]) + 1
@@ -96,8 +96,7 @@ class Online(Trainer):
         most = int(cells[: self._online.batch].sum()) + labels
         count = problem.attributes + labels
         return Direction(
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
+            np.zeros(count, np.int32),
             np.zeros(most, np.int64),
             v.zeros(most * problem.width, self.dtype),
         )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from core.learn.adf import Adaptive, AdfSpec, MadfSpec
+from core.learn.asgd import Asgd, AsgdSpec
 from core.learn.confidence import ArowSpec, Confidence, CwSpec
 from core.learn.dca import Dca, DcaSpec
 from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
@@ -19,6 +20,7 @@ from core.learn.two_stage import TwoStage, TwoStageSpec
 #: The union of all trainer specs, told apart by `kind`.
 AnyTrainerSpec = Annotated[
     SgdSpec
+    | AsgdSpec
     | SgdL1Spec
     | LbfgsSpec
     | OwlqnSpec
@@ -38,6 +40,7 @@ AnyTrainerSpec = Annotated[
 #: How each spec becomes a trainer, given the threads it may use.
 _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     SgdSpec: lambda spec, _: Sgd(spec),
+    AsgdSpec: lambda spec, _: Asgd(spec),
     SgdL1Spec: lambda spec, _: SgdL1(spec),
     LbfgsSpec: QuasiNewton,
     OwlqnSpec: QuasiNewton,
@@ -59,6 +62,7 @@ _MARGIN, _ADAPTIVE = AveragedPerceptronSpec(passes=1), AdfSpec(passes=1)
 #: A short run for each kind that compiles all its kernels. Kinds that share kernels share the run.
 EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
     SgdSpec: SgdL1Spec(passes=1),
+    AsgdSpec: SgdL1Spec(passes=1),
     SgdL1Spec: SgdL1Spec(passes=1),
     LbfgsSpec: LbfgsSpec(passes=3),
     OwlqnSpec: _BATCH,

@@ -56,6 +56,9 @@ def value_of(data: Sequences, k: Any) -> Any:
 
 @inlined
 def _owed(r: Rows, row: Any, reading: Reading) -> Any:
+    """What a row owes. Plain rows owe nothing, and are not asked: reading `touched` costs a line of the cache."""
+    if reading.sign == 0.0:
+        return v.zero(r.weights)
     kind = r.weights.dtype.type
     return v.splat(kind(kind(reading.base) + kind(reading.sign) * r.touched[row]))
 
@@ -100,14 +103,15 @@ def gather(data: Sequences, token: Any, r: Rows, reading: Reading, width: int, o
 
 
 @inlined
-def prefetch(data: Sequences, token: int, r: Rows, width: int) -> None:
+def prefetch(data: Sequences, token: int, r: Rows, reading: Reading, width: int) -> None:
     """Ask for the rows of a token that will be read soon."""
     if token + 1 < data.starts.shape[0]:
         for k in range(data.starts[token], data.starts[token + 1]):
             at = np.int64(data.rows[k]) * width
             v.prefetch(r.weights, at)
             v.prefetch(r.weights, at + width - 1)
-            v.prefetch(r.touched, np.int64(data.rows[k]))
+            if reading.sign != 0.0:
+                v.prefetch(r.touched, np.int64(data.rows[k]))
 
 
 @inlined
@@ -119,10 +123,16 @@ def read_row(r: Rows, row: Any, reading: Reading, width: int, out: Floats, at: A
 
 
 @kernel
-def load_edges(r: Rows, attributes: int, labels: int, reading: Reading, width: int, e: Edges) -> float:
-    """Read the transitions and exponentiate them; returns the shift of `set_edges`."""
+def read_edges(r: Rows, attributes: int, labels: int, reading: Reading, width: int, e: Edges) -> None:
+    """Read the scores of the transitions."""
     for i in range(labels):
         read_row(r, attributes + i, reading, width, e.scores, i * width)
+
+
+@kernel
+def load_edges(r: Rows, attributes: int, labels: int, reading: Reading, width: int, e: Edges) -> float:
+    """Read the transitions and exponentiate them; returns the shift of `set_edges`."""
+    read_edges(r, attributes, labels, reading, width, e)
     return set_edges(labels, width, e)
 
 

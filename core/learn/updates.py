@@ -12,6 +12,13 @@ With u_k = (l1 / N) sum of eta up to k:
 - `NAIVE`: each update subtracts eta_k l1 / N sign(w) from every weight. A sweep over all of them; kept for comparison.
   Where only seen pairs have weights, these lie side by side to be swept, and rows are filled from them before use.
 - `DECAY`: each update multiplies every weight by 1 - eta_k l2 / N. Lazily: weights are stored divided by one scale.
+
+Under DECAY the weights after each update can be summed up on the way, for their mean. With w_k = s_k v_k, v what is
+stored and moved by g_k, and c_k = s_1 + .. + s_k, the sum of w_1 .. w_k is
+
+    U_k + c_k v_k,   U_k = U_{k-1} - c_{k-1} g_k
+
+so that no update touches a row outside the sample (Xu 2011).
 """
 
 from typing import NamedTuple
@@ -30,6 +37,8 @@ from core.learn.rows import Reading, Rows, add_to_row, load_edges, settle_row, s
 CUMULATIVE, CLIPPING, NAIVE, DECAY = 0, 1, 2, 3
 #: The scale of DECAY is multiplied into the weights when it falls below this, long before float32 would notice.
 SMALLEST_SCALE = 1e-5
+#: With a mean it is done sooner: U and c v cancel but for the sum, and lose one decimal for each that the scale loses.
+SMALLEST_SCALE_WITH_MEAN = 0.1
 #: Trials of the heuristic line search, and the factor between their rates (Zhou et al. 2011, section 3.5).
 LINE_TRIALS, LINE_FACTOR = 3, 0.5
 
@@ -74,6 +83,14 @@ class Task(NamedTuple):
     edges: bool
 
 
+class Mean(NamedTuple):
+    """The sum of the weights after updates from number `first` of the pass on; `sums` is empty when none is kept."""
+
+    sums: Floats  # (rows * width,) U
+    totals: NDArray[np.float64]  # (2,) c, and the updates summed
+    first: int
+
+
 class Swept(NamedTuple):
     """What NAIVE sweeps where only some weights exist: `values` of the parameters of `pairs`. Else empty."""
 
@@ -112,9 +129,14 @@ def _move_rows(
 
 
 @kernel
-def _rescale(weights: Floats, scale: float) -> None:
+def _rescale(weights: Floats, scale: float, mean: Mean) -> None:
+    """Multiply the scale into the weights, and c v into U."""
+    kind = weights.dtype.type
     for i in range(weights.shape[0]):
-        weights[i] *= weights.dtype.type(scale)
+        if mean.sums.shape[0] > 0:
+            mean.sums[i] += kind(mean.totals[0]) * weights[i]
+        weights[i] *= kind(scale)
+    mean.totals[0] = 0.0
 
 
 @kernel
@@ -283,6 +305,24 @@ def _update(
 
 
 @kernel
+def _follow(
+    data: Sequences, order: NDArray[np.int64], first: int, last: int, rate: float, scale: float, paired: bool,
+    k: Task, r: Rows, c: Chain, mean: Mean,
+) -> None:  # fmt: skip
+    """U -= c g for the step just taken at `rate`; then the weights after it, `scale` times what is stored, count."""
+    sums, step = Rows(mean.sums, r.touched, r.mask), -mean.totals[0] * rate / scale
+    at = 0
+    if step != 0.0:
+        for i in range(first, last):
+            _add_steps(data, order[i], at, step, scale, sums, c, k.width)
+            at += data.offsets[order[i] + 1] - data.offsets[order[i]]
+        if paired:
+            _add_edge_steps(k.attributes, k.labels, step, scale, sums, c, k.width)
+    mean.totals[0] += scale
+    mean.totals[1] += 1.0
+
+
+@kernel
 def _searched_rate(
     data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, loss: float, number: int,
     paired: bool, k: Task, r: Rows, e: Edges, c: Chain, s: Search, p: Swept,
@@ -319,11 +359,13 @@ def _searched_rate(
 @kernel
 def run_updates(
     data: Sequences, order: NDArray[np.int64], rates: NDArray[np.float64], first: int, last: int, k: Task, r: Rows,
-    total: NDArray[np.float64], e: Edges, c: Chain, s: Search, p: Swept,
+    total: NDArray[np.float64], e: Edges, c: Chain, s: Search, p: Swept, mean: Mean,
 ) -> float:  # fmt: skip
     """Updates `first` to `last` of a pass; returns the loss met on the way. total[0] is u, or the scale of DECAY."""
     loss = 0.0
     denormals = v.flush_denormals()
+    averaged = mean.sums.shape[0] > 0
+    smallest = SMALLEST_SCALE_WITH_MEAN if averaged else SMALLEST_SCALE
     sparse = p.values.shape[0] > 0
     if sparse:
         for row in range(k.attributes + k.labels):
@@ -342,8 +384,10 @@ def run_updates(
             rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
         total[0] = _after(k.mode, before, rate, k.strength, stop - b)
         _update(data, order, b, stop, rate, before, total[0], paired, k, r, c, p)
-        if k.mode == DECAY and total[0] < SMALLEST_SCALE:
-            _rescale(r.weights, total[0])
+        if averaged and b >= mean.first:
+            _follow(data, order, b, stop, rate, total[0], paired, k, r, c, mean)
+        if k.mode == DECAY and total[0] < smallest:
+            _rescale(r.weights, total[0], mean)
             total[0] = 1.0
         loss += met
     if sparse:

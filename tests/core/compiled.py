@@ -22,6 +22,7 @@ TRAINERS: list[dict[str, Any]] = [
     {"kind": "sgd-l1", "passes": 2, "penalty": "naive", "batch": 3},
     {"kind": "sgd-l1", "passes": 2, "line_search": "heuristic", "schedule": {"eta0": 0.5}},
     {"kind": "sgd", "passes": 2, "schedule": {"kind": "bottou"}},
+    {"kind": "asgd", "passes": 2},
     # To the last digit, which takes float64.
     {"kind": "lbfgs", "passes": 400, "tolerance": 0.0},
     {"kind": "owlqn", "passes": 15, "l2": 0.1},

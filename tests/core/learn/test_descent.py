@@ -2,19 +2,25 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from core.learn import updates
+from core.learn.asgd import Asgd, AsgdSpec
 from core.learn.order import pass_order
 from core.learn.pairs import mask_of, pairs_of, seen_marks
 from core.learn.schedule import Schedule
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from tests import naive
-from tests.core.learn.runs import trained
+from tests.core.learn.runs import resumed, trained
 from tests.core.problems import random_problem
 
 
 class ExactSgd(Sgd):
+    dtype = np.float64
+
+
+class ExactAsgd(Asgd):
     dtype = np.float64
 
 
@@ -41,6 +47,56 @@ def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued):
     )
     np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
     np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("l2", [0.9, 10.0])
+@pytest.mark.parametrize("average_after", [0.0, 1.4, None])
+def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(average_after, l2, batch):
+    problem, twins = random_problem(3, sentences=20, valued=True)
+    spec = AsgdSpec(
+        l2=l2, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch, passes=3, average_after=average_after
+    )
+    weights = trained(problem, 3, ExactAsgd(spec))
+    mean_from = (1.5 if average_after is None else average_after) * 20
+    expected, expected_edges = naive.sgd(
+        twins, (problem.attributes, 3), *_plan(20, 3), l2, True, batch, mean_from
+    )
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-9)
+
+
+def test_a_mean_keeps_its_digits_while_the_scale_runs_out_again_and_again():
+    problem, _ = random_problem(3, sentences=60)
+    spec = AsgdSpec(l2=30.0, schedule=Schedule(eta0=0.9, alpha=1.0), passes=4, average_after=1.0)
+    exact = trained(problem, 4, ExactAsgd(spec)).values
+    single = trained(problem, 4, Asgd(spec)).values
+    np.testing.assert_allclose(single, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+
+
+def test_before_the_switch_the_weights_are_those_of_sgd():
+    problem, _ = random_problem(4, sentences=20)
+    schedule = Schedule(eta0=0.5)
+    averaged, plain = Asgd(AsgdSpec(schedule=schedule, passes=6)), Sgd(SgdSpec(schedule=schedule))
+    assert trained(problem, 3, averaged).values.tobytes() == trained(problem, 3, plain).values.tobytes()
+    assert trained(problem, 4, averaged).values.tobytes() != trained(problem, 4, plain).values.tobytes()
+
+
+@pytest.mark.parametrize("stop", [1, 3])
+def test_averaged_runs_find_their_rate_and_resume_to_the_same_bits(stop):
+    problem, _ = random_problem(33, sentences=30)
+    trainer = Asgd(AsgdSpec(passes=4, average_after=1.5))
+    state = resumed(problem, stop, 4, trainer)
+    assert state["eta0"][0] > 0
+    straight = trained(problem, 4, trainer)
+    assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
+
+
+def test_averaging_that_would_never_begin_is_refused():
+    with pytest.raises(ValidationError, match="average_after must be less than passes"):
+        AsgdSpec(passes=2, average_after=2.0)
+    AsgdSpec(passes=1)
 
 
 def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):

@@ -25,6 +25,8 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "owlqn", "passes": 14}, "all"),
     ({"kind": "two-stage", "passes": 19}, "seen"),
     ({"kind": "averaged-perceptron", "passes": 2}, "all"),
+    ({"kind": "asgd", "passes": 2}, "all"),
+    ({"kind": "arow", "passes": 2}, "all"),
     ({"kind": "adf", "passes": 2}, "all"),
     ({"kind": "madf", "passes": 2}, "all"),
 ]
