@@ -128,10 +128,12 @@ def test_events_of_quick_passes_are_written_a_few_times_a_second_and_none_is_los
 
 def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> None:
     job_id = create(context, passes=1, pass_s=1.5, slices=150)
+    began = time.monotonic()
     run.run_job(context, job_id)
+    seconds = time.monotonic() - began
     entries: Any = context.redis.xrange(wire.stream_key(job_id))
     ticks = [json.loads(fields[b"tick"]) for _, fields in entries if b"tick" in fields]
-    assert 3 <= len(ticks) <= 9
+    assert 3 <= len(ticks) <= 5 * seconds + 1
     assert ticks[0] == {"pass": 1, "passes": 1, "fraction": 1.0}
     assert [event.type for event in events_of(context, job_id)] == ["state", "state", "pass", "state"]
 
