@@ -26,6 +26,12 @@ from core.settings import Settings
 from tests import services
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one."""
+    return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min(os.cpu_count() or 1, 4)
+
+
 @pytest.fixture(scope="session")
 def redis_server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("TAGSMITH_TEST_REDIS_URL")
