@@ -15,6 +15,7 @@ from core.corpus import report
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
+from core.evaluate.significance import resampled_f1
 from core.features.spec import FeatureSpec
 from core.learn import warm_start
 from core.learn.batch import Batch
@@ -47,6 +48,11 @@ def trainer(spec: TrainerSpec) -> float:
     return _seconds(lambda: _example(EXAMPLES[type(spec)]))
 
 
+def evaluation() -> float:
+    """Make ready what compares versions, and serving's kernels. Returns the seconds it took."""
+    return _seconds(_evaluation)
+
+
 def _seconds(action: Callable[[], None]) -> float:
     began = perf_counter()
     action()
@@ -67,9 +73,16 @@ def _serving() -> None:
         Tagger.open(path).tag([[["word", "CAP"], ["42", "NUM"]]])
 
 
+@cache
+def _evaluation() -> None:
+    _serving()
+    finished(resampled_f1([np.ones((2, 3), np.int64)], 1, 1))
+
+
 def _training() -> None:
     for example in EXAMPLES.values():
         _example(example)
+    _evaluation()
 
 
 @cache
