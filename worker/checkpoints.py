@@ -7,6 +7,7 @@ therefore the last state it staged, not the present one.
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,20 @@ STAGE_SHARE = 0.02
 STORE_SHARE = 0.1
 # How long a worker that is told to stop may spend on a last checkpoint. Less than the patience of its lease.
 LAST_S = 1.5
+# The end of a run, of a job that makes several, has no state but figures: it is small, and worth storing soon.
+RUN_PAUSE_S = 1.0
 READ_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Due:
+    """When the next state of one sort may be staged, and when it should be stored."""
+
+    pause_s: float
+    store_at: float
+    stage_at: float = float("-inf")
 
 
 class Checkpoints:
@@ -39,24 +51,26 @@ class Checkpoints:
         #: What is staged, and whether that is stored too.
         self._staged: Mapping[str, Any] | None = None
         self._is_stored = False
-        self._stage_at = float("-inf")
-        self._store_at = time.monotonic() + context.settings.checkpoint_seconds
+        pause_s = context.settings.checkpoint_seconds
+        self._passes = _Due(pause_s, time.monotonic() + pause_s)
+        self._runs = _Due(min(pause_s, RUN_PAUSE_S), time.monotonic())
 
     def offer(self, report: Report) -> None:
-        """Take the state at the end of a pass, if it is time. Raises LeaseLost when the job is another's."""
-        store = time.monotonic() >= self._store_at
-        if report.checkpoint is None or not (store or time.monotonic() >= self._stage_at):
+        """Take the state at the end of a pass or run, if it is time. Raises LeaseLost when the job is another's."""
+        due = self._runs if report.event == "run" else self._passes
+        store = time.monotonic() >= due.store_at
+        if report.checkpoint is None or not (store or time.monotonic() >= due.stage_at):
             return
-        self._stage(report)
+        self._stage(report, due)
         if store and self._staged is not None:
-            self._store(self._staged, None)
+            self._store(self._staged, due, None)
 
     def keep_last(self) -> None:
         """Store what is staged, if it is newer than what is stored and can be stored in a moment."""
         if self._staged is not None and not self._is_stored:
-            self._store(self._staged, time.monotonic() + LAST_S)
+            self._store(self._staged, self._passes, time.monotonic() + LAST_S)
 
-    def _stage(self, report: Report) -> None:
+    def _stage(self, report: Report, due: _Due) -> None:
         assert report.checkpoint is not None
         began = time.monotonic()
         try:
@@ -67,13 +81,13 @@ class Checkpoints:
             self._staged = None
             self._warn("cannot stage a checkpoint", error)
         ended = time.monotonic()
-        self._stage_at = ended + (ended - began) / STAGE_SHARE
+        due.stage_at = ended + (ended - began) / STAGE_SHARE
 
-    def _store(self, staged: Mapping[str, Any], deadline: float | None) -> None:
+    def _store(self, staged: Mapping[str, Any], due: _Due, deadline: float | None) -> None:
         began = time.monotonic()
         job_id, number, run = self._lease.job_id, int(staged["pass"]), staged.get("run")
         told = {"pass": number} if run is None else {"pass": number, "run": run["name"]}
-        message = f"checkpoint after pass {number}" + ("" if run is None else f" of {run['name']}")
+        message = _message(number, run)
         try:
             with self._context.db.write() as conn:
                 # The bytes first: they take longest, and nobody else should wait for the row meanwhile.
@@ -87,8 +101,7 @@ class Checkpoints:
             self._reporter.written()
             self._is_stored = True
         ended = time.monotonic()
-        pause = max(self._context.settings.checkpoint_seconds, (ended - began) / STORE_SHARE)
-        self._store_at = ended + pause
+        due.store_at = ended + max(due.pause_s, (ended - began) / STORE_SHARE)
 
     def _pieces(self, deadline: float | None) -> Iterator[bytes]:
         """Read the staged file; whoever wants the job stopped does not wait for the end of it."""
@@ -101,6 +114,16 @@ class Checkpoints:
 
     def _warn(self, message: str, error: Exception) -> None:
         _log.warning(message, extra={"job_id": self._lease.job_id, "error": str(error)})
+
+
+def _message(number: int, run: Mapping[str, Any] | None) -> str:
+    if run is None:
+        return f"checkpoint after pass {number}"
+    return (
+        f"checkpoint after {run['name']}"
+        if "outcome" in run
+        else f"checkpoint after pass {number} of {run['name']}"
+    )
 
 
 class _Abandoned(Exception):

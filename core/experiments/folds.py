@@ -39,7 +39,7 @@ def parts(sentences: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
 def check(sentences: int, folds: int) -> None:
     """Raise Invalid when there are too few sentences for so many folds."""
     if sentences < folds:
-        fault = Fault(f"the corpus has {sentences} sentences", pointer="/folds")
+        fault = Fault(f"the corpus has {sentences} sentence{'s' * (sentences != 1)}", pointer="/folds")
         raise Invalid("There are fewer sentences than folds", [fault], code="corpus_too_small")
 
 

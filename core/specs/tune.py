@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import json
 import math
 import random
 from collections.abc import Mapping
@@ -216,10 +217,16 @@ class TuneSpec(Learning):
                 if f"{path}.".startswith(f"{place}.") or f"{place}.".startswith(f"{path}.")
             ]
             exact = [path for path in near if path == place]
-            said = ", ".join(f"{path} = {values[path]!r}" for path in exact or near or values)
+            said = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
             where = pointer(("search", "fields", exact[0] if exact else near[0])) if near else fault.pointer
             faults.append(Fault(f"{said}: {fault.reason}", line=fault.line, pointer=where))
         return Invalid(error.message, faults, code=error.code)
+
+
+def _shown(value: Value) -> str:
+    """A value as it was written, but for the middle of a long one."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
 
 
 _LEARNING: TypeAdapter[Learning] = TypeAdapter(Learning)

@@ -10,7 +10,7 @@ from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
 from core.errors import Invalid
-from core.learn.loop import Progress, TrainResult, train
+from core.learn.loop import Progress, TrainResult, is_flat, train
 from core.model.file import save
 from core.model.tagger import Tagger
 from core.specs import TrainSpec
@@ -62,6 +62,57 @@ def test_the_same_spec_and_seed_give_the_same_bytes(corpus: Corpus, tmp_path: Pa
         _run(_spec(trainer={"kind": "sgd-l1", "passes": 3}, seed=12), corpus)[1].model, tmp_path / "c"
     )
     assert first == second != other
+
+
+def _widths(values: list[float], window: int) -> list[float]:
+    """How far apart the values of each so many adjacent passes lie."""
+    return [
+        max(values[i : i + window]) - min(values[i : i + window]) for i in range(len(values) - window + 1)
+    ]
+
+
+def test_flat_scores_end_training_with_the_last_pass(corpus: Corpus):
+    stop = {"kind": "flat", "window": 4, "deviation": 0.3}
+    spec = _spec(trainer={"kind": "averaged-perceptron", "passes": 200}, dev={"fraction": 0.3}, stop=stop)
+    steps, result = _run(spec, corpus)
+    assert result.stop_reason == "flat"
+    scores = [point["dev_score"] for point in result.curve]
+    assert 4 <= len(scores) == result.passes < 200
+    *before, last = _widths(scores, 4)
+    assert last < 0.3
+    assert all(width >= 0.3 for width in before)
+    assert result.metrics["dev"]["f1"] == scores[-1]
+
+
+def test_without_a_dev_set_a_flat_objective_ends_training(corpus: Corpus):
+    stop = {"kind": "flat", "window": 3, "deviation": 0.1}
+    steps, result = _run(_spec(trainer={"kind": "sgd", "passes": 200}, stop=stop), corpus)
+    assert result.stop_reason == "flat"
+    objectives = [point["objective"] for point in result.curve]
+    assert len(objectives) < 200
+    flat = [w < 0.1 * objectives[i + 2] for i, w in enumerate(_widths(objectives, 3))]
+    assert flat == [False] * (len(flat) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    ("scores", "objectives", "kinds", "expected"),
+    [
+        ([90.0, 90.005, 90.009], [3, 2, 1], "eee", True),
+        ([90.0, 90.005, 90.01], [1, 1, 1], "eee", False),
+        ([80.0, 90.0, 90.0, 90.0], [1, 1, 1, 1], "eeee", True),
+        ([90.0, 90.0], [1, 1], "ee", False),
+        ([None] * 3, [1.005, 1.0, 1.0], "eee", True),
+        ([None] * 3, [1.01, 1.0, 1.0], "eee", False),
+        ([None] * 3, [1.0, 1.0, 1.0], "eex", False),
+        ([None] * 3, [0.0, 0.0, 0.0], "eee", False),
+    ],
+)
+def test_what_counts_as_flat(scores: list[Any], objectives: list[float], kinds: str, expected: bool):
+    curve = [
+        {"dev_score": score, "objective": objective, "objective_kind": kind}
+        for score, objective, kind in zip(scores, objectives, kinds, strict=True)
+    ]
+    assert is_flat(curve, 3, 0.01) is expected
 
 
 def test_patience_ends_training_and_keeps_the_best_pass(corpus: Corpus):
