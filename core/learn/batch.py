@@ -11,7 +11,7 @@ loss near 1e-8; with `dtype` float64 the chains are too, for the last digits.
 """
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel
+from core.jit import inlined, kernel, readonly
 from core.learn.evaluation import Model, Weights, sequence_posterior
 from core.learn.pairs import Occurrences, Pairs, gold_counts, occurrences_of, pairs_of
 from core.learn.pieces import Pool
-from core.learn.problem import Problem, Sequences
+from core.learn.problem import Problem, Sequences, offsets_of
 from core.learn.rows import EVERYTHING, PLAIN, Rows, load_edges
 from core.learn.vectors import Vectors
 
@@ -136,26 +136,58 @@ def _expectations(
             gradient[p] = sums[pairs.labels[p]] - gold[p]
 
 
-class Batch:
-    """A problem's loss and gradient at any weights. Owns its scratch: one evaluation at a time."""
+class Parameters(NamedTuple):
+    """The parameters of a batch, and how often the feature of each fires in the gold data."""
 
-    def __init__(self, problem: Problem, threads: int, dtype: type = np.float32) -> None:
+    pairs: Pairs
+    gold: NDArray[np.float64]
+
+
+class Scratch:
+    """What one evaluation writes besides its result, and the threads that do it."""
+
+    def __init__(self, problem: Problem, threads: int, dtype: type) -> None:
         labels, width = len(problem.labels), problem.width
+        self.dtype = dtype
+        self.pool = Pool(threads)
+        self.sentences = _cuts(problem.data.offsets, PIECE_TOKENS)
+        self.marginals = v.zeros(problem.tokens * width, dtype)
+        self.pair_sums = np.zeros((len(self.sentences), labels * width))
+        self.chains = [ch.chain(problem.longest, labels, dtype) for _ in range(threads)]
+        self.sums = [v.zeros(width, np.float64) for _ in range(threads)]
+
+
+class Batch:
+    """A problem's loss and gradient at any weights. Batches that share scratch are evaluated in turns."""
+
+    def __init__(self, problem: Problem, scratch: Scratch, parameters: Parameters | None = None) -> None:
+        if parameters is None:
+            pairs = pairs_of(problem)
+            parameters = Parameters(pairs, gold_counts(problem, pairs))
         self.problem = problem
-        self.pairs = pairs_of(problem)
-        self._dtype = dtype
-        self._pool = Pool(threads)
-        self.vectors = Vectors(len(self.pairs.labels), self._pool)
-        self._gold = gold_counts(problem, self.pairs)
+        self.pairs, self._gold = parameters
+        self._scratch = scratch
+        self.vectors = Vectors(self.parameters, scratch.pool)
         self._occurrences = occurrences_of(problem)
-        self._rows = v.zeros((problem.attributes + labels) * width, dtype)
-        self._marginals = v.zeros(problem.tokens * width, dtype)
-        self._sentences = _cuts(problem.data.offsets, PIECE_TOKENS)
+        self._rows = v.zeros((problem.attributes + len(problem.labels)) * problem.width, scratch.dtype)
         self._attributes = _cuts(self._occurrences.starts, PIECE_CELLS)
         self._layout = _cuts(self.pairs.starts, PIECE_PARAMETERS)
-        self._pair_sums = np.zeros((len(self._sentences), labels * width))
-        self._scratch = [ch.chain(problem.longest, labels, dtype) for _ in range(threads)]
-        self._sums = [v.zeros(width, np.float64) for _ in range(threads)]
+
+    @classmethod
+    def of(cls, problem: Problem, threads: int, dtype: type = np.float32) -> "Batch":
+        """Over all parameters of a problem."""
+        return cls(problem, Scratch(problem, threads, dtype))
+
+    def restricted(self, kept: NDArray[np.bool_]) -> "Batch":
+        """Hold the other parameters at zero, and leave out the attributes that have none. Shares scratch with this."""
+        attributes = self.problem.attributes
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        counts = np.diff(before[self.pairs.starts])
+        used = counts[:attributes] > 0
+        counts = np.concatenate([counts[:attributes][used], counts[attributes:]])
+        pairs = Pairs(offsets_of(counts), readonly(self.pairs.labels[kept], np.int32))
+        parameters = Parameters(pairs, readonly(self._gold[kept], np.float64))
+        return Batch(self.problem.with_attributes(used), self._scratch, parameters)
 
     @property
     def parameters(self) -> int:
@@ -176,40 +208,41 @@ class Batch:
     def evaluate(self, w: NDArray[np.float64]) -> Generator[None, None, tuple[float, NDArray[np.float64]]]:
         """Loss and gradient at `w`, yielding between slices of work so that the caller may stop."""
         problem, labels, width = self.problem, len(self.problem.labels), self.problem.width
-        self._pool.sweep(
+        scratch = self._scratch
+        scratch.pool.sweep(
             lambda piece, _: _expand(self.pairs, w, *self._layout[piece], width, self._rows),
             len(self._layout),
         )
-        rows = Rows(self._rows, np.zeros(problem.attributes + labels, self._dtype), EVERYTHING)
-        e = ch.edges(labels, self._dtype)
+        rows = Rows(self._rows, np.zeros(problem.attributes + labels, scratch.dtype), EVERYTHING)
+        e = ch.edges(labels, scratch.dtype)
         shift = load_edges(rows, problem.attributes, labels, PLAIN, width, e)
         model = Model(rows, PLAIN, shift, labels, width)
-        losses = np.zeros(len(self._sentences))
+        losses = np.zeros(len(scratch.sentences))
         gradient = np.empty(self.parameters)
-        self._pair_sums[:] = 0
+        scratch.pair_sums[:] = 0
 
         def posteriors(piece: int, thread: int) -> None:
-            first, last = self._sentences[piece]
+            first, last = scratch.sentences[piece]
             losses[piece] = _posteriors(
-                problem.data, first, last, model, problem.edges, e, self._scratch[thread], self._marginals,
-                self._pair_sums[piece],
+                problem.data, first, last, model, problem.edges, e, scratch.chains[thread], scratch.marginals,
+                scratch.pair_sums[piece],
             )  # fmt: skip
 
         def expectations(piece: int, thread: int) -> None:
             first, last = self._attributes[piece]
             _expectations(
-                self._occurrences, self.pairs, self._marginals, self._gold, first, last, width, self._sums[thread],
+                self._occurrences, self.pairs, scratch.marginals, self._gold, first, last, width, scratch.sums[thread],
                 gradient,
             )  # fmt: skip
 
-        yield from self._pool.slices(posteriors, len(self._sentences))
-        yield from self._pool.slices(expectations, len(self._attributes))
+        yield from scratch.pool.slices(posteriors, len(scratch.sentences))
+        yield from scratch.pool.slices(expectations, len(self._attributes))
         self._transition_gradient(gradient)
         return float(losses.sum()), gradient
 
     def _transition_gradient(self, gradient: NDArray[np.float64]) -> None:
         attributes, width = self.problem.attributes, self.problem.width
-        expected = self._pair_sums.sum(axis=0)
+        expected = self._scratch.pair_sums.sum(axis=0)
         first = int(self.pairs.starts[attributes])
         counts = np.diff(self.pairs.starts[attributes:])
         rows = np.repeat(np.arange(len(counts)), counts)

@@ -9,12 +9,20 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
+from core.learn import working_set
 from core.learn.batch import Batch
 from core.learn.evaluation import Weights
 from core.learn.problem import Problem
-from core.learn.quasi_newton import GRADIENT_TOLERANCE, PERIOD, Memory, Objective, Point, step
+from core.learn.quasi_newton import GRADIENT_TOLERANCE, PERIOD, Point, step
 from core.learn.trainer import Report, State, Trainer, TrainerSpec
-from core.learn.vectors import Vector, Vectors
+from core.learn.vectors import ALIGNED, ALL, FREE, Vector, Vectors
+from core.learn.working_set import WorkingSet
+from core.steps import mapped
+
+#: Passes between two looks at which parameters to work on. A look costs about two iterations over a small set.
+REVIEW = 20
+#: The direction is no longer held to the signs of the gradient once F falls by less than this part an iteration.
+LOOSE = 2e-3
 
 Found = TypeVar("Found")
 Strength = Annotated[float, Field(ge=0, le=1e6)]
@@ -58,67 +66,77 @@ class QuasiNewton(Trainer):
         return {
             "w": np.zeros(parameters) if init is None else self.parameters_of(problem, init),
             "gradient": np.zeros(parameters),
-            "steps": np.zeros((self.spec.memory, parameters)),
-            "changes": np.zeros((self.spec.memory, parameters)),
-            "products": np.zeros((2 * self.spec.memory, 2 * self.spec.memory)),
-            "stored": np.zeros(1, np.int64),
             "passes": np.zeros(1, np.int64),
             "double": np.zeros(1, np.int64),
+            "loose": np.zeros(1, np.int64),
             # F at the present point and at the PERIOD points before, newest first; NaN where there is none yet.
             "objectives": np.full(PERIOD + 1, np.nan),
+            **working_set.whole(parameters, self.spec.memory),
         }
 
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
         del seed  # nothing here is drawn
-        objective = self._objective(problem, state)
-        vectors = objective.vectors
-        memory = Memory(state["steps"], state["changes"], state["products"], state["stored"], vectors)
+        work = self._work(problem, state)
         number = int(state["passes"][0])
         if np.isnan(state["objectives"][0]):
-            point = yield from self._watched(objective.at(state["w"]), number)
-            state["gradient"][:], state["objectives"][0] = point.gradient, point.objective
-        point = Point(state["w"].copy(), float(state["objectives"][0]), state["gradient"].copy())
+            point = yield from _watched(work.objective.at(state["w"]), number)
+            work.keep(point)
+            state["objectives"][0] = point.objective
+        point = work.point(float(state["objectives"][0]))
+        stuck, due = False, number % REVIEW == 0 and number > 0
         while True:
-            steepest = objective.steepest(point)
-            if self._converged(vectors, point, steepest, state["objectives"]):
+            steepest = work.objective.steepest(point)
+            done = stuck or self._converged(work.objective.vectors, point, steepest, state["objectives"])
+            if self.l1 > 0.0 and (due or (done and not work.all)):
+                before, work = work, (yield from _watched(work.review(), number))
+                due = False
+                if work is not before:
+                    if done:  # so that the rule looks at what the parameters gain that were just taken in
+                        state["objectives"][1:], stuck = np.nan, False
+                    point = work.point(point.objective)
+                    continue
+            if done:
                 return
-            found = yield from self._watched(step(objective, memory, point, steepest), number)
+            found = yield from _watched(
+                step(work.objective, work.memory, point, steepest, self._allowed(state)), number
+            )
             if found is None:
                 # No step is seen to lower F: the noise of float32 is larger than what is left to gain.
                 if state["double"][0]:
-                    return
+                    stuck = True
+                    continue
                 state["double"][0] = 1
-                objective = self._objective(problem, state)
-                point = yield from self._watched(objective.at(point.w), number)
+                work = self._work(problem, state)
+                point = yield from _watched(work.objective.at(point.w), number)
+                # What was measured in float32 is not to be compared with what comes.
+                state["objectives"][0], state["objectives"][1:] = point.objective, np.nan
                 continue
             point, number = found, number + 1
-            state["w"][:], state["gradient"][:], state["passes"][0] = point.w, point.gradient, number
+            work.keep(point)
+            state["passes"][0] = number
             state["objectives"][1:] = state["objectives"][:-1].copy()
             state["objectives"][0] = point.objective
+            due = number % REVIEW == 0
             yield Report("train", number, 0.0, pass_done=True, objective=point.objective)
 
-    def _objective(self, problem: Problem, state: State) -> Objective:
-        batch = Batch(problem, self._threads, np.float64) if state["double"][0] else self._of(problem)
-        return Objective(batch, self.l1, self.l2)
+    def _work(self, problem: Problem, state: State) -> WorkingSet:
+        full = Batch.of(problem, self._threads, np.float64) if state["double"][0] else self._of(problem)
+        return WorkingSet(full, self.l1, self.l2, state)
+
+    def _allowed(self, state: State) -> int:
+        """Which part of a direction to take. See `quasi_newton`."""
+        if self.l1 == 0.0:
+            return ALL
+        if _fall(state["objectives"]) < LOOSE:
+            state["loose"][0] = 1
+        return FREE if state["loose"][0] else ALIGNED
 
     def _converged(self, vectors: Vectors, point: Point, steepest: Vector, objectives: Vector) -> bool:
         """Andrew & Gao's rule on F, or a gradient that is nothing against the weights."""
         slope2, norm2 = vectors.norms(steepest)[1], vectors.norms(point.w)[1]
         if slope2 <= GRADIENT_TOLERANCE**2 * max(1.0, norm2):
             return True
-        oldest, newest = objectives[PERIOD], objectives[0]
-        return bool((oldest - newest) / PERIOD < self.spec.tolerance * abs(newest))
-
-    @staticmethod
-    def _watched(work: Generator[None, None, Found], number: int) -> Generator[Report, None, Found]:
-        """Run the work, reporting at each of its pauses."""
-        while True:
-            try:
-                next(work)
-            except StopIteration as stop:
-                found: Found = stop.value
-                return found
-            yield Report("train", number, 0.0)
+        return _fall(objectives) < self.spec.tolerance
 
     def weights(self, problem: Problem, state: State) -> Weights:
         return self._of(problem).weights(state["w"])
@@ -129,5 +147,16 @@ class QuasiNewton(Trainer):
 
     def _of(self, problem: Problem) -> Batch:
         if self._batch is None or self._batch.problem is not problem:
-            self._batch = Batch(problem, self._threads)
+            self._batch = Batch.of(problem, self._threads)
         return self._batch
+
+
+def _fall(objectives: Vector) -> float:
+    """How much F fell in an iteration of late, relative to F; NaN when there were too few."""
+    oldest, newest = float(objectives[PERIOD]), float(objectives[0])
+    return (oldest - newest) / PERIOD / abs(newest) if newest else 0.0
+
+
+def _watched(work: Generator[None, None, Found], number: int) -> Generator[Report, None, Found]:
+    """Run the work, reporting at each of its pauses."""
+    return mapped(work, lambda _: Report("train", number, 0.0))

@@ -13,7 +13,7 @@ from core.learn.adf import AdfSpec, MadfSpec
 from core.learn.asgd import AsgdSpec
 from core.learn.dca import DcaSpec
 from core.learn.descent import DescentSpec
-from core.learn.lbfgs import LbfgsSpec, QuasiNewtonSpec
+from core.learn.lbfgs import REVIEW, LbfgsSpec, QuasiNewtonSpec
 from core.learn.online import OnlineSpec
 from core.learn.pairs import seen_marks
 from core.learn.perceptron import PerceptronSpec
@@ -123,8 +123,11 @@ def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
     layout = 4 * sizes.parameters + 4 * sizes.cells + 8 * 2 * sizes.rows
     chains = 4 * 4 * sizes.longest * sizes.width * threads
     once = sizes.matrix + marginals + layout + chains
+    # The parameters that count, once few do: their cells twice, and a number a cell while they are picked. The vectors
+    # at work get shorter meanwhile, by more than the rows and the layout of the new set take.
+    fewer = 0 if isinstance(trainer, LbfgsSpec) or trainer.passes <= REVIEW else (2 * 4 + 8) * sizes.cells
     double = once + sizes.matrix + marginals + sizes.vector if trainer.tolerance < DOUBLE_TOLERANCE else 0
-    return vectors * sizes.vector + once + double
+    return vectors * sizes.vector + once + fewer + double
 
 
 def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:

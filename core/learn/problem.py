@@ -67,15 +67,32 @@ class Problem:
         if sentences >= self.sentences:
             return self
         chosen = np.linspace(0, self.sentences - 1, sentences).round().astype(np.int64)
-        return self._subset(chosen)
+        return self.subset(chosen)
 
-    def _subset(self, chosen: NDArray[np.int64]) -> "Problem":
+    def with_attributes(self, used: NDArray[np.bool_]) -> "Problem":
+        """The problem with only the attributes marked in `used`, numbered anew in the same order."""
+        data = self.data
+        cells = used[data.rows]
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(cells)])
+        numbers = np.cumsum(used, dtype=np.int32) - 1
+        return replace(
+            self,
+            attributes=int(np.count_nonzero(used)),
+            data=data._replace(
+                starts=readonly(before[data.starts], np.int64),
+                rows=readonly(numbers[data.rows[cells]], np.int32),
+                values=readonly(data.values[cells] if len(data.values) else data.values, np.float32),
+            ),
+        )
+
+    def subset(self, chosen: NDArray[np.int64]) -> "Problem":
+        """The problem restricted to the sentences `chosen`, in that order."""
         offsets, starts = self.data.offsets, self.data.starts
         tokens = _ranges(offsets[chosen], offsets[chosen + 1])
         cells = _ranges(starts[tokens], starts[tokens + 1])
         data = Sequences(
-            offsets=_offsets(offsets[chosen + 1] - offsets[chosen]),
-            starts=_offsets(starts[tokens + 1] - starts[tokens]),
+            offsets=offsets_of(offsets[chosen + 1] - offsets[chosen]),
+            starts=offsets_of(starts[tokens + 1] - starts[tokens]),
             rows=readonly(self.data.rows[cells], np.int32),
             values=readonly(
                 self.data.values[cells] if len(self.data.values) else self.data.values, np.float32
@@ -85,7 +102,8 @@ class Problem:
         return replace(self, data=data)
 
 
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where items of these lengths begin, one after the other, and where the last one ends."""
     return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
 
 
@@ -109,7 +127,7 @@ class Compiled:
     def problem_of(self, corpus: Corpus) -> Problem:
         """Compile another corpus with this one's features. Labels unknown here are numbered behind the known ones."""
         attributes = self.index.look_up(self.coder.code(corpus), corpus.offsets)
-        labels, gold = _gold(corpus, self.problem.labels)
+        labels, gold = gold_of(corpus, self.problem.labels)
         return Problem(
             _sequences(corpus, attributes, gold),
             self.problem.attributes,
@@ -126,7 +144,7 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
     coder = Coder.of(features, corpus)
     codes = coder.code(corpus)
     index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
-    labels, gold = _gold(corpus, ())
+    labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
             f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
@@ -137,7 +155,7 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
     return Compiled(problem, features, coder, index, codes)
 
 
-def _gold(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Number the labels: the known ones first, then, in alphabetical order, those that occur besides."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels", code="unlabelled_corpus")

@@ -17,10 +17,12 @@ from core.learn.pieces import Pool
 
 Vector = NDArray[np.float64]
 
+#: The part of a direction that is taken: all, where it goes against the gradient, or where there is a gradient.
+ALL, ALIGNED, FREE = 0, 1, 2
 #: Elements of one piece: enough work for the hand-over between threads not to matter.
 PIECE = 1 << 15
 #: Elements worked on together while they are in the first-level cache.
-_BLOCK = 1024
+_BLOCK = 256
 
 
 @inlined
@@ -101,33 +103,39 @@ def _curvature(w: Vector, w0: Vector, g: Vector, g0: Vector, first: int, last: i
 
 
 @kernel
-def _products(
-    steps: Vector, changes: Vector, newest: int, count: int, size: int, g: Vector, first: int, last: int, sums: Vector
+def _gram(
+    steps: Vector, changes: Vector, count: int, size: int, g: Vector, allowed: int, first: int, last: int,
+    block: Vector, sums: Vector,
 ) -> None:  # fmt: skip
-    """Products of the newest step, the newest change and g with each step and each change; `steps` and `changes` flat.
+    """Add up the products of all steps, changes and g with each other; if FREE, over where g is not zero.
 
-    sums[q * 2 count + i]: of query q with step i; count further on, with change i.
+    `steps` and `changes` flat, `block` scratch of 2 count + 1 rows; sums[i * (2 count + 1) + j] for j <= i.
     """
-    sums[:] = 0
+    vectors = 2 * count + 1
     for begin in range(first, last, _BLOCK):
         n = min(_BLOCK, last - begin)
-        new = newest * size + begin
         for i in range(count):
-            at = i * size + begin
-            sums[i] += _dot(steps, at, steps, new, n)
-            sums[2 * count + i] += _dot(steps, at, changes, new, n)
-            sums[4 * count + i] += _dot(steps, at, g, begin, n)
-            sums[count + i] += _dot(changes, at, steps, new, n)
-            sums[3 * count + i] += _dot(changes, at, changes, new, n)
-            sums[5 * count + i] += _dot(changes, at, g, begin, n)
+            for k in range(n):
+                block[i * _BLOCK + k] = steps[i * size + begin + k]
+                block[(count + i) * _BLOCK + k] = changes[i * size + begin + k]
+        for k in range(n):
+            block[2 * count * _BLOCK + k] = g[begin + k]
+        if allowed == FREE:
+            for i in range(2 * count):
+                for k in range(n):
+                    if g[begin + k] == 0.0:
+                        block[i * _BLOCK + k] = 0.0
+        for i in range(vectors):
+            for j in range(i + 1):
+                sums[i * vectors + j] += _dot(block, i * _BLOCK, block, j * _BLOCK, n)
 
 
 @kernel
 def _combination(
-    steps: Vector, changes: Vector, factors: Vector, count: int, size: int, g: Vector, scale: float, clip: bool,
+    steps: Vector, changes: Vector, factors: Vector, count: int, size: int, g: Vector, scale: float, allowed: int,
     first: int, last: int, out: Vector, sums: Vector,
 ) -> None:  # fmt: skip
-    """out = scale g + factors . (steps, changes), with `clip` zero where it does not go against g; sums out . g."""
+    """out = scale g + factors . (steps, changes), its `allowed` part, zero elsewhere; sums out . g."""
     sums[0] = 0
     for begin in range(first, last, _BLOCK):
         n = min(_BLOCK, last - begin)
@@ -136,9 +144,9 @@ def _combination(
         for i in range(count):
             _add(out, begin, factors[i], steps, i * size + begin, n)
             _add(out, begin, factors[count + i], changes, i * size + begin, n)
-        if clip:
+        if allowed != ALL:
             for k in range(begin, begin + n):
-                if out[k] * g[k] >= 0.0:
+                if g[k] == 0.0 or (allowed == ALIGNED and out[k] * g[k] >= 0.0):
                     out[k] = 0.0
         sums[0] += _dot(out, begin, g, begin, n)
 
@@ -191,26 +199,31 @@ class Vectors:
         along, square = self._sweep(2, lambda first, last, sums: _curvature(w, w0, g, g0, first, last, sums))
         return along, square
 
-    def products(self, steps: Vector, changes: Vector, newest: int, count: int, g: Vector) -> Vector:
-        """(3, 2 count): products of the newest step, the newest change and g with the steps and the changes."""
-        flat_steps, flat_changes = steps.reshape(-1), changes.reshape(-1)
-        sums = self._sweep(
-            6 * count,
-            lambda first, last, sums: _products(
-                flat_steps, flat_changes, newest, count, self.size, g, first, last, sums
+    def gram(self, steps: Vector, changes: Vector, count: int, g: Vector, allowed: int) -> Vector:
+        """Products of the first `count` steps, the changes, and g, with each other; if FREE, where g is not zero."""
+        flat_steps, flat_changes, vectors = steps.reshape(-1), changes.reshape(-1), 2 * count + 1
+        blocks = np.empty((self._pool.threads, vectors * _BLOCK))
+        parts = np.zeros((len(self._pieces), vectors * vectors))
+        self._pool.sweep(
+            lambda piece, thread: _gram(
+                flat_steps, flat_changes, count, self.size, g, allowed, *self._pieces[piece], blocks[thread],
+                parts[piece],
             ),
-        )
-        return np.array(sums).reshape(3, 2 * count)
+            len(self._pieces),
+        )  # fmt: skip
+        lower: Vector = np.add.reduce(parts, axis=0).reshape(vectors, vectors)
+        upper: Vector = np.tril(lower, -1).T
+        return lower + upper
 
     def combination(
-        self, steps: Vector, changes: Vector, factors: Vector, g: Vector, scale: float, *, clip: bool
+        self, steps: Vector, changes: Vector, factors: Vector, g: Vector, scale: float, allowed: int
     ) -> tuple[Vector, float]:
-        """scale g + factors . (steps, changes), with `clip` zero where that does not go against g; and its slope."""
+        """scale g + factors . (steps, changes), its `allowed` part; and its slope."""
         flat_steps, flat_changes, out = steps.reshape(-1), changes.reshape(-1), np.empty(self.size)
         (slope,) = self._sweep(
             1,
             lambda first, last, sums: _combination(
-                flat_steps, flat_changes, factors, len(factors) // 2, self.size, g, scale, clip, first, last, out,
+                flat_steps, flat_changes, factors, len(factors) // 2, self.size, g, scale, allowed, first, last, out,
                 sums,
             ),
         )  # fmt: skip

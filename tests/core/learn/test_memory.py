@@ -23,6 +23,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "sgd", "passes": 2}, "all"),
     ({"kind": "lbfgs", "passes": 14}, "seen"),
     ({"kind": "owlqn", "passes": 14}, "all"),
+    ({"kind": "owlqn", "passes": 41}, "seen"),
     ({"kind": "two-stage", "passes": 19}, "seen"),
     ({"kind": "averaged-perceptron", "passes": 2}, "all"),
     ({"kind": "asgd", "passes": 2}, "all"),

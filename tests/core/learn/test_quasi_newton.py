@@ -38,7 +38,7 @@ def _dense(batch: Batch, w):
 @pytest.mark.parametrize("valued", [True, False])
 def test_batch_loss_and_gradient_equal_enumeration(seen, edges, valued):
     problem, twins = random_problem(7, labels=4, seen_pairs=seen, edges=edges, valued=valued)
-    batch = Batch(problem, 1)
+    batch = Batch.of(problem, 1)
     w = np.random.default_rng(0).normal(size=batch.parameters).astype(np.float32).astype(np.float64)
     loss, gradient = _evaluated(batch, w)
     weights, transitions = _dense(batch, w)
@@ -54,7 +54,7 @@ def test_batch_loss_and_gradient_equal_enumeration(seen, edges, valued):
 
 def test_gradient_equals_finite_differences():
     problem, _ = random_problem(9, labels=3)
-    batch = Batch(problem, 1)
+    batch = Batch.of(problem, 1)
     w = np.random.default_rng(1).normal(size=batch.parameters)
     _, gradient = _evaluated(batch, w)
     for p in range(0, batch.parameters, 3):
@@ -74,9 +74,9 @@ def problem() -> Problem:
 def test_any_number_of_threads_gives_the_same_bits(problem, threads, monkeypatch):
     monkeypatch.setattr("core.learn.batch.PIECE_TOKENS", 200)
     monkeypatch.setattr("core.learn.batch.PIECE_CELLS", 2000)
-    one, many = Batch(problem, 1), Batch(problem, threads)
+    one, many = Batch.of(problem, 1), Batch.of(problem, threads)
     w = np.random.default_rng(2).normal(size=one.parameters)
-    assert len(one._sentences) > 3
+    assert len(one._scratch.sentences) > 3
     assert len(one._attributes) > 3
     first, second = _evaluated(one, w), _evaluated(many, w)
     assert first[0] == second[0]
@@ -92,7 +92,7 @@ def _trained(problem, spec, threads=1):
 
 def test_lbfgs_reaches_the_optimum_that_a_generic_solver_finds():
     problem, _ = random_problem(21, sentences=30, labels=3)
-    batch = Batch(problem, 1)
+    batch = Batch.of(problem, 1)
 
     def objective(w):
         loss, gradient = _evaluated(batch, w)
@@ -108,7 +108,7 @@ def test_lbfgs_reaches_the_optimum_that_a_generic_solver_finds():
 def test_owlqn_reaches_the_optimum_of_the_split_problem():
     """|w| made smooth by w = p - n with p, n >= 0, for a solver with bounds."""
     problem, _ = random_problem(22, sentences=30, labels=3)
-    batch = Batch(problem, 1)
+    batch = Batch.of(problem, 1)
     size, l1 = batch.parameters, 0.7
 
     def objective(split):
@@ -175,7 +175,7 @@ def test_the_optimum_is_crfsuites(problem, params, spec, tmp_path: Path):
     trainer.train(str(tmp_path / "m"))
     theirs = [float(x) for x in re.findall(r"Loss: ([0-9.]+)", trainer.log)]
     features = int(re.search(r"Number of features: (\d+)", trainer.log)[1])
-    assert features == Batch(problem, 1).parameters
+    assert features == Batch.of(problem, 1).parameters
     _, _, curve = _trained(problem, spec)
     assert curve[-1] <= min(theirs) * (1 + 1e-6)
     assert curve[-1] >= min(theirs) * (1 - 1e-4)

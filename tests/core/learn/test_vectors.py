@@ -7,7 +7,7 @@ import pytest
 
 from core.learn.pieces import Pool
 from core.learn.quasi_newton import Memory, Point
-from core.learn.vectors import PIECE, Vectors
+from core.learn.vectors import ALIGNED, ALL, FREE, PIECE, Vectors
 
 SIZE = 2 * PIECE + 37
 
@@ -50,14 +50,11 @@ def test_a_trial_stays_on_its_orthant(vectors):
 
 def _filled(pairs: int, threads: int) -> Memory:
     vectors = Vectors(SIZE, Pool(threads))
-    memory = Memory(
-        np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros((8, 8)), np.zeros(1, np.int64), vectors
-    )
+    memory = Memory(np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros(1, np.int64), vectors)
     scales = 1.0 + np.random.default_rng(5).random(SIZE)
     points = _random(pairs + 1, 1)
     for old, new in pairwise(points):
         memory.add(Point(old, 0.0, scales * old), Point(new, 0.0, scales * new))
-        memory.direction(new, clip=False)
     return memory
 
 
@@ -76,7 +73,7 @@ def _two_loops_on_vectors(steps, changes, q):
 @pytest.mark.parametrize("pairs", [0, 1, 3, 4, 7])
 def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
     memory, gradient = _filled(pairs, 1), _random(1, 9)[0]
-    direction, slope = memory.direction(gradient, clip=False)
+    direction, slope = memory.direction(gradient, ALL)
     points = _random(pairs + 1, 1)
     scales = 1.0 + np.random.default_rng(5).random(SIZE)
     steps = list(np.diff(points, axis=0)[-4:])
@@ -85,16 +82,29 @@ def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
     assert slope == pytest.approx(-expected @ gradient, rel=1e-9)
 
 
-def test_a_clipped_direction_only_goes_where_the_objective_falls():
+def test_an_aligned_direction_only_goes_where_the_objective_falls():
     memory, gradient = _filled(5, 1), _random(1, 9)[0]
-    direction, slope = memory.direction(gradient, clip=True)
+    direction, slope = memory.direction(gradient, ALIGNED)
     assert np.all(direction * gradient <= 0.0)
     assert np.count_nonzero(direction) > SIZE // 4
     assert slope == pytest.approx(direction @ gradient, rel=1e-12)
 
 
+def test_a_free_direction_is_that_of_the_parameters_with_a_gradient_alone():
+    memory, gradient = _filled(3, 1), _random(1, 9)[0]
+    direction, slope = memory.direction(gradient, FREE)
+    free = gradient != 0.0
+    scales = 1.0 + np.random.default_rng(5).random(SIZE)
+    steps = list(np.diff(_random(4, 1), axis=0)[:, free])
+    expected = _two_loops_on_vectors(steps, [scales[free] * s for s in steps], gradient[free])
+    assert 0 < np.count_nonzero(free) < SIZE
+    np.testing.assert_allclose(direction[free], -expected, atol=1e-9)
+    assert not direction[~free].any()
+    assert slope == pytest.approx(-expected @ gradient[free], rel=1e-9)
+
+
 def test_any_number_of_threads_gives_the_same_direction():
     gradient = _random(1, 9)[0]
-    one, many = (_filled(6, threads).direction(gradient, clip=True) for threads in (1, 3))
+    one, many = (_filled(6, threads).direction(gradient, FREE) for threads in (1, 3))
     assert one[0].tobytes() == many[0].tobytes()
     assert one[1] == many[1]
