@@ -106,7 +106,7 @@ def _example(trainer: TrainerSpec) -> None:
     warm_start.weights_of(finished(train(spec, corpus, None)).model, compiled)
     if uses_threads(trainer):
         # Batch trainers turn to float64 for the last digits, which no short run comes to.
-        batch = Batch(compiled.problem, 1, np.float64)
+        batch = Batch.of(compiled.problem, 1, np.float64)
         finished(batch.evaluate(np.zeros(batch.parameters)))
 
 
