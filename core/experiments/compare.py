@@ -23,6 +23,7 @@ def compare(
     """Run the trainers one after another on one compiled corpus. `dev` is the corpus that the spec names."""
     runs = spec.runs()
     series = Series(len(runs), resume)
+    yield from series.resumed()
     yield series.started("compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)

@@ -5,7 +5,7 @@ checkpoint holds those of all finished runs and the state of the present one, so
 no pass again, but those since the checkpoint.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,11 @@ class Series:
             if len(self.done) + midway > of:
                 raise CorruptFile("The checkpoint is of another job")
             self._resume = resume if midway else None
+
+    def resumed(self) -> Iterator[Progress]:
+        """Say how many runs were made before an interruption, if there were any."""
+        if self.done:
+            yield self.started(f"resumed after run {len(self.done)} of {self.of}")
 
     def started(self, message: str) -> Progress:
         """Say something that is about no single run."""

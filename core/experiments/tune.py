@@ -46,6 +46,7 @@ def tune(spec: TuneSpec, corpus: Corpus, *, resume: Path | None = None) -> Gener
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
     order = _order(spec)
     series = Series(len(order) + (spec.train is not None), resume, tell_passes=False)
+    yield from series.resumed()
     yield from _validate(spec, corpus, order, series)
     by_candidate: list[list[Entry]] = [[] for _ in spec.candidates]
     for run, entry in zip(order, series.done, strict=True):

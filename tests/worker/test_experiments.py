@@ -306,9 +306,9 @@ def test_a_worker_process_told_to_end_leaves_its_comparison_to_the_next(processe
     assert [row["passes"] for row in result["table"]] == [40, 400]
     found = stack.events(job_id)
     assert [event.data["run"]["number"] for event in found if event.type == "run"] == [1, 2]
-    resumed = [event for event in found if "resumed after pass" in event.message]
-    assert len(resumed) == 1
-    assert resumed[0].message.startswith("averaged-perceptron")
+    (resumed,) = [event for event in found if event.message.startswith("resumed after run")]
+    assert resumed.message == "resumed after run 1 of 2"
+    assert not any(event.message.startswith("pa") for event in found[resumed.seq :])
 
 
 def test_the_model_file_of_a_search_is_sound(on_sqlite: Stack, tmp_path: Path) -> None:

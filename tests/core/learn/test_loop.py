@@ -74,7 +74,7 @@ def _widths(values: list[float], window: int) -> list[float]:
 def test_flat_scores_end_training_with_the_last_pass(corpus: Corpus):
     stop = {"kind": "flat", "window": 4, "deviation": 0.3}
     spec = _spec(trainer={"kind": "averaged-perceptron", "passes": 200}, dev={"fraction": 0.3}, stop=stop)
-    steps, result = _run(spec, corpus)
+    _, result = _run(spec, corpus)
     assert result.stop_reason == "flat"
     scores = [point["dev_score"] for point in result.curve]
     assert 4 <= len(scores) == result.passes < 200
@@ -86,7 +86,7 @@ def test_flat_scores_end_training_with_the_last_pass(corpus: Corpus):
 
 def test_without_a_dev_set_a_flat_objective_ends_training(corpus: Corpus):
     stop = {"kind": "flat", "window": 3, "deviation": 0.1}
-    steps, result = _run(_spec(trainer={"kind": "sgd", "passes": 200}, stop=stop), corpus)
+    _, result = _run(_spec(trainer={"kind": "sgd", "passes": 200}, stop=stop), corpus)
     assert result.stop_reason == "flat"
     objectives = [point["objective"] for point in result.curve]
     assert len(objectives) < 200
