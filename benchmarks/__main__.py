@@ -6,6 +6,7 @@ import sys
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("lanes",),
     ("chunking",),
+    ("online",),
     ("service",),
     ("quasi_newton",),
     ("tsuruoka",),
@@ -13,6 +14,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
+    ("sun",),
+    ("he_wang",),
     ("tsuruoka", "--tune"),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),

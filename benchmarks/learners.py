@@ -1,6 +1,6 @@
 """What the benchmarks of trainers share: CoNLL-2000, a run with its exact curve, the figures of bar 5."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,15 @@ def trained(
         }
     )
     return finished(train(spec, data, test))
+
+
+def folds(corpus: Corpus, count: int) -> Iterator[tuple[Corpus, Corpus]]:
+    """Cross-validation: for each part of a random partition, the others and the part."""
+    order = np.random.default_rng(1).permutation(corpus.sentences)
+    for fold in range(count):
+        held_out = np.sort(order[fold::count])
+        others = np.setdiff1d(order, held_out)
+        yield corpus.subset(others), corpus.subset(held_out)
 
 
 def score(test: Corpus, tags: Sequence[Sequence[str]]) -> Metrics:

@@ -114,6 +114,38 @@ def _online(kind: str) -> Iterator[str]:
             f"`{row['peer']}` ({source})."
         )
         yield ""
+    yield from _he_wang(kind)
+    yield from _sun(kind)
+
+
+def _he_wang(kind: str) -> Iterator[str]:
+    """A learner's row of He & Wang's Table 5, on each corpus that was run."""
+    result = _read("he_wang") or {}
+    rows = []
+    for corpus in ("conll2000", "dutch", "pku"):
+        row = result.get(corpus, {}).get("table", {}).get(kind.upper())
+        if row:
+            passes = f"{row['passes_to_end']} of {row['passes']}"
+            title = result[corpus]["title"]
+            rows.append([title, f"{row['f1']:.2f}", f"{row['paper']:.2f}", passes, f"{row['seconds']:.1f}"])
+    if rows:
+        yield f"Table 5 of He and Wang ({_source('he_wang', result, result['conll2000'])}):"
+        yield from _table(["F1", "the paper's", "passes to within 0.1 of it", "seconds"], rows)
+
+
+def _sun(kind: str) -> Iterator[str]:
+    """Base NPs after one, five and ten passes."""
+    result = _read("sun") or {}
+    names = {"averaged-perceptron": "Avg-Perc", "perceptron": "Perc"}
+    wanted = names.get(kind, kind.upper())
+    own = {name: row for name, row in result.get("table", {}).items() if name.split(",")[0] == wanted}
+    if own:
+        yield f"Base NPs of CoNLL-2000, F1 by passes ({_source('sun', result, result)}):"
+        rows = (
+            [name, *(f"{row[at]:.2f}" if at in row else "" for at in ("1", "5", "10"))]
+            for name, row in own.items()
+        )
+        yield from _table(["one", "five", "ten"], rows)
 
 
 def _zhou() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,6 +9,8 @@ Same text, same templates, the same 456,468 features (pairs seen in the data), o
   counts, nor reading weights out. What the peer does in a pass is not always the same: its `pa` and `arow` update only
   sentences whose best labels are wrong, ours all that miss their margin, so ours updates more often.
 - scores: every online learner with its defaults but for ten passes, and the peer's, on the test set.
+- switch: where `asgd` should begin to average: F1 on a fifth of the training set, by the others, for runs of several
+  lengths; `sgd` beside it. The test set has no part in it.
 """
 
 import argparse
@@ -29,6 +31,8 @@ from core.specs import TrainSpec
 
 PASSES, BLOCK = 10, 5
 BAR = 4.0
+#: Lengths of runs, and parts of them before averaging, that `switch` tries.
+RUNS, SWITCHES = (1, 5, 10, 20), (0.25, 0.5, 0.75)
 #: Our learner, and the peer's with its parameters.
 PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
     "averaged-perceptron": ("ap", {}),
@@ -114,6 +118,27 @@ def scores(train: Corpus, test: Corpus, peer: crfsuite.Peer, raw_test: bytes) ->
     return out
 
 
+def measure_switch(train: Corpus) -> dict[str, Any]:
+    """F1 on held-out sentences by passes and by the part of them that is not averaged."""
+    others, held_out = train.split(0.2, 1)
+    out: dict[str, Any] = {}
+    for passes in RUNS:
+        specs: dict[str, dict[str, Any]] = {
+            "sgd": {"kind": "sgd"},
+            "asgd after one pass": {"average_after": 1.0},
+        }
+        specs |= {f"asgd after {part:g} of the passes": {"average_after": part * passes} for part in SWITCHES}
+        if passes == 1:
+            del specs["asgd after one pass"]
+        out[str(passes)] = {}
+        for name, own in specs.items():
+            spec = {"kind": "asgd", "passes": passes, **own}
+            result = learners.trained(spec, learners.CHUNKING, others, held_out, objective="estimate")
+            out[str(passes)][name] = round(result.metrics["dev"]["f1"], 2)
+        print(passes, out[str(passes)], flush=True)
+    return out
+
+
 def _peer_f1(model: Path, test: Corpus, raw_test: bytes) -> float:
     tagger, parsed = pycrfsuite.Tagger(), crfsuite.templates()
     tagger.open(str(model))
@@ -128,7 +153,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--part", choices=("both", "passes", "scores"), default="both", help="keep the other part"
+        "--part", choices=("all", "passes", "scores", "switch"), default="all", help="keep the other parts"
     )
     options = parser.parse_args()
     warm.training()
@@ -137,13 +162,16 @@ def main() -> None:
     result = common.recorded("online")
     with tempfile.TemporaryDirectory() as folder:
         peer = crfsuite.Peer(raw, Path(folder) / "model")
-        if options.part in ("both", "passes"):
+        if options.part in ("all", "passes"):
             problem = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), train).problem
             result["passes"] = {"measured": common.moment()}
             result["passes"] |= measure_passes(problem, peer, options.rounds)
             common.record("online", result)
-        if options.part in ("both", "scores"):
+        if options.part in ("all", "scores"):
             result["scores"] = {"measured": common.moment(), **scores(train, test, peer, raw_test)}
+            common.record("online", result)
+        if options.part in ("all", "switch"):
+            result["switch"] = {"measured": common.moment(), **measure_switch(train)}
             common.record("online", result)
 
 

@@ -103,7 +103,8 @@ class Online(Trainer):
 
     def weights(self, problem: Problem, state: State) -> Weights:
         values = v.zeros(len(state["weights"]), self.dtype)
-        values[:] = state["weights"]
         if "average" in state and state["updates"][0]:
-            values -= state["average"] / self.dtype(state["updates"][0])
+            # In place: a third matrix is all the room there is.
+            np.divide(state["average"], self.dtype(-state["updates"][0]), out=values)
+        values += state["weights"]
         return Weights(problem, values)

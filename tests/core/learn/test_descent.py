@@ -45,8 +45,8 @@ def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued):
     expected, expected_edges = naive.sgd(
         twins, (problem.attributes, 3), *_plan(len(twins), 3), 0.9, True, batch
     )
-    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -111,7 +111,7 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
             break
     assert lowest >= updates.SMALLEST_SCALE
     expected, _ = naive.sgd(twins, (problem.attributes, 3), *_plan(40, 3, 0.9, 1.0), 30.0, True)
-    np.testing.assert_allclose(trainer.weights(problem, state).attribute_rows, expected, atol=1e-9)
+    np.testing.assert_allclose(trainer.weights(problem, state).attribute_rows, expected, rtol=0, atol=1e-9)
 
 
 def test_the_heuristic_line_search_is_zhous_algorithm():
@@ -119,8 +119,8 @@ def test_the_heuristic_line_search_is_zhous_algorithm():
     spec = SgdL1Spec(l1=0.3, schedule=Schedule(eta0=0.5, alpha=0.9), line_search="heuristic")
     weights = trained(problem, 2, ExactSgdL1(spec))
     expected, expected_edges = naive.sgd_l1_searched(twins, (problem.attributes, 3), *_plan(8, 2), 0.3)
-    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-10)
     plain = trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
     assert np.abs(plain.attribute_rows - weights.attribute_rows).max() > 1e-3
 
