@@ -10,10 +10,10 @@ so that the division by a sum is off the critical path: it is known one step bef
 gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
 
 Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain
-is done again in log space (`log_forward`, `log_backward`): slow, and never wrong.
+is done again in log space (`log_forward`, `log_backward`): slower, and never wrong.
 """
 
-from math import exp, inf, log, nan
+from math import log, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newto
 _FLOOR = 1e-30
 #: Marginals of a token must sum to 1 within this, or the chain is done again.
 _SLACK = 1e-2
+#: A logarithm of nothing that can still be added to.
+_NOTHING = -1e30
 
 
 class Edges(NamedTuple):
@@ -174,61 +176,79 @@ def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> N
             v.store(c.pairs, k, v.fma(acc, v.load(e.forward, k), v.load(c.pairs, k)))
 
 
+@inlined
+def _log_sum(x: Floats, at: Any, labels: int, width: int) -> float:
+    """log of the sum of exp over one row, whose padding is `_NOTHING` or about that."""
+    top = x[at]
+    for j in range(1, labels):
+        top = max(top, x[at + j])
+    top_v, mass = v.splat(top), v.zero(x)
+    for j in range(0, width, v.LANES):
+        mass = v.add(mass, v.exp(v.subtract(v.load(x, at + j), top_v)))
+    return float(top) + log(float(v.total(mass)))
+
+
 @kernel
 def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
-    """Fill `alpha` with log sums from the scores in `psi`; returns log Z."""
+    """Fill `alpha` with log sums from the scores in `psi`; returns log Z. Writes over `beta`."""
     for t in range(at, at + n):
         row = t * width
-        for j in range(labels):
+        for j in range(0, width, v.LANES):
             if t == at:
-                c.alpha[row + j] = c.psi[row + j]
+                v.store(c.alpha, row + j, v.load(c.psi, row + j))
                 continue
-            top = -inf
+            before = row - width
+            top = v.add(v.splat(c.alpha[before]), v.load(e.scores, j))
+            for i in range(1, labels):
+                top = v.maximum(top, v.add(v.splat(c.alpha[before + i]), v.load(e.scores, i * width + j)))
+            mass = v.zero(c.alpha)
             for i in range(labels):
-                top = max(top, float(c.alpha[row - width + i]) + float(e.scores[i * width + j]))
-            mass = 0.0
-            for i in range(labels):
-                mass += exp(float(c.alpha[row - width + i]) + float(e.scores[i * width + j]) - top)
-            c.alpha[row + j] = float(c.psi[row + j]) + top + log(mass)
-    last = (at + n - 1) * width
-    top = -inf
-    for j in range(labels):
-        top = max(top, float(c.alpha[last + j]))
-    mass = 0.0
-    for j in range(labels):
-        mass += exp(float(c.alpha[last + j]) - top)
-    return top + log(mass)
+                edge = v.add(v.splat(c.alpha[before + i]), v.load(e.scores, i * width + j))
+                mass = v.add(mass, v.exp(v.subtract(edge, top)))
+            v.store(c.alpha, row + j, v.add(v.load(c.psi, row + j), top))
+            v.store(c.beta, row + j, mass)
+        if t > at:
+            for j in range(labels):
+                c.alpha[row + j] = float(c.alpha[row + j]) + log(float(c.beta[row + j]))
+        for j in range(labels, width):
+            c.alpha[row + j] = _NOTHING
+    return _log_sum(c.alpha, (at + n - 1) * width, labels, width)
 
 
 @kernel
 def log_backward(
     c: Chain, at: int, n: int, e: Edges, log_z: float, pairs: bool, labels: int, width: int
 ) -> None:
-    """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`."""
+    """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`.
+
+    On the way `psi` becomes score + b of its token, which is all that the token before needs; in the padding it is so
+    low that nothing is left of it. `beta` holds the scores of the edges out of one label, until they are summed.
+    """
+    kind = c.psi.dtype.type
     for t in range(at + n - 1, at - 1, -1):
-        row = t * width
+        row, after = t * width, (t + 1) * width
         for i in range(labels):
-            if t == at + n - 1:
-                c.beta[row + i] = 0
-                continue
-            top = -inf
-            for j in range(labels):
-                top = max(top, float(e.scores[i * width + j]) + float(c.psi[row + width + j]))
-            mass = 0.0
-            for j in range(labels):
-                mass += exp(float(e.scores[i * width + j]) + float(c.psi[row + width + j]) - top)
-            c.beta[row + i] = top + log(mass)
-            if pairs:
-                for j in range(labels):
-                    edge = float(e.scores[i * width + j]) + float(c.psi[row + width + j])
-                    c.pairs[i * width + j] += exp(float(c.alpha[row + i]) + edge - log_z)
-        # psi becomes score + b of this token, which is all that the token before needs.
-        for i in range(labels):
-            b = float(c.beta[row + i])
+            b = 0.0
+            if t < at + n - 1:
+                away = v.splat(kind(float(c.alpha[row + i]) - log_z))
+                for j in range(0, width, v.LANES):
+                    edge = v.add(v.load(e.scores, i * width + j), v.load(c.psi, after + j))
+                    v.store(c.beta, row + j, edge)
+                    if pairs:
+                        k = i * width + j
+                        v.store(c.pairs, k, v.add(v.load(c.pairs, k), v.exp(v.add(edge, away))))
+                b = _log_sum(c.beta, row, labels, width)
             c.psi[row + i] = float(c.psi[row + i]) + b
-            c.beta[row + i] = exp(float(c.alpha[row + i]) + b - log_z)
+            # alpha has served the edges out of label i: it takes the logarithm of the marginal.
+            c.alpha[row + i] = float(c.alpha[row + i]) + b - log_z
+        for j in range(0, width, v.LANES):
+            v.store(c.beta, row + j, v.exp(v.load(c.alpha, row + j)))
         for j in range(labels, width):
             c.beta[row + j] = 0
+            c.psi[row + j] = _NOTHING
+    for i in range(labels):
+        for j in range(labels, width):
+            c.pairs[i * width + j] = 0
 
 
 @kernel

@@ -66,6 +66,22 @@ def test_log_space_equals_enumeration(n, labels):
     np.testing.assert_allclose(c.pairs.reshape(labels, width)[:, :labels], expected_pairs, atol=1e-11)
 
 
+def test_log_space_in_float32_leaves_nothing_in_the_padding():
+    """Scores far apart, as they are when chains come here; the padding holds what an earlier chain left."""
+    emissions, transitions = (40.0 * x for x in _random(12, 6, 5))
+    e, c, _, width = _prepared(emissions, transitions, np.float32)
+    c.alpha[:] = c.beta[:] = 7.0
+    log_z = ch.log_forward(c, 0, 6, e, 5, width)
+    ch.log_backward(c, 0, 6, e, log_z, True, 5, width)
+    expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
+    tokens, pairs = c.beta.reshape(6, width), c.pairs.reshape(5, width)
+    assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-6)
+    np.testing.assert_allclose(tokens[:, :5], expected_tokens, atol=1e-4)
+    np.testing.assert_allclose(pairs[:, :5], expected_pairs, atol=1e-4)
+    assert not tokens[:, 5:].any()
+    assert not pairs[:, 5:].any()
+
+
 def test_scores_beyond_the_range_of_float32_are_noticed():
     """The only good path needs transitions that, next to the best one, vanish in float32."""
     emissions = np.zeros((4, 3))
