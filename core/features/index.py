@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.spec import Features
+from core.features.template import Template
 from core.inference import vector as v
 from core.jit import inlined, kernel, readonly
 
@@ -27,12 +28,13 @@ _N5 = np.uint64(0x52DCE729)
 
 
 class Slots(NamedTuple):
-    """Unigram templates as arrays: template t joins slots `starts[t]:starts[t+1]`."""
+    """Templates of one kind as arrays: template t joins slots `starts[t]:starts[t+1]`."""
 
     seeds: NDArray[np.uint64]  # (templates,) mix of the template's identity
     starts: NDArray[np.int32]  # (templates + 1,)
     rows: NDArray[np.int32]  # (slots,)
     columns: NDArray[np.int32]  # (slots,)
+    skipped: int  # tokens at the start of a sentence without features: 1 for edges, which need a token before
 
 
 @inlined
@@ -55,14 +57,25 @@ def boundary_row(code: int) -> int:
 
 
 def slots_of(features: Features) -> Slots:
-    """Pack the settled templates for the kernels."""
-    identities = [template.identity for template in features.unigrams]
-    flat = [slot for slots in features.slots for slot in slots]
+    """Pack the settled templates of single labels for the kernels."""
+    return _packed(features.unigrams, features.slots, 0)
+
+
+def edge_slots_of(features: Features) -> Slots:
+    """Pack the settled templates of label pairs."""
+    return _packed(features.rich, features.edge_slots, 1)
+
+
+def _packed(
+    templates: tuple[Template, ...], joined: tuple[tuple[tuple[int, int], ...], ...], skipped: int
+) -> Slots:
+    flat = [slot for slots in joined for slot in slots]
     return Slots(
-        seeds=readonly(np.array([_seed(text) for text in identities], np.uint64), np.uint64),
-        starts=readonly(np.cumsum([0, *(len(slots) for slots in features.slots)]), np.int32),
+        seeds=readonly(np.array([_seed(t.identity) for t in templates], np.uint64), np.uint64),
+        starts=readonly(np.cumsum([0, *(len(slots) for slots in joined)]), np.int32),
         rows=readonly(np.array([row for row, _ in flat]), np.int32),
         columns=readonly(np.array([column for _, column in flat]), np.int32),
+        skipped=skipped,
     )
 
 
@@ -101,7 +114,9 @@ def _mixed(h: np.uint64, code: Any) -> np.uint64:
 def feature_key(
     slots: Slots, template: int, codes: NDArray[np.int32], begin: int, end: int, token: int
 ) -> np.uint64:
-    """Mix the key of one template at one token of the sentence `begin:end`; 0 when a value is unknown."""
+    """Mix the key of one template at one token of the sentence `begin:end`; 0 when it makes no feature there."""
+    if token - begin < slots.skipped:
+        return np.uint64(0)
     h = slots.seeds[template]
     for s in range(slots.starts[template], slots.starts[template + 1]):
         code = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
@@ -130,6 +145,15 @@ def keys_of(
     keys = np.empty(len(templates), np.uint64)
     _keys(slots, readonly(templates, np.int16), readonly(starts, np.int64), readonly(values, np.int32), keys)
     return keys
+
+
+def columns_of_values(
+    slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """The column that each value of attributes belongs to, given by their template and where their values start."""
+    arity = np.diff(starts)
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], arity)
+    return np.asarray(slots.columns[np.repeat(slots.starts[templates].astype(np.int64), arity) + within])
 
 
 @inlined

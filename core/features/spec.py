@@ -70,6 +70,9 @@ class FeatureSpec(Spec):
             slots=tuple(
                 tuple(_settled(slot, positions) for slot in t.slots) for t in templates if t.kind == "U"
             ),
+            edge_slots=tuple(
+                tuple(_settled(slot, positions) for slot in t.slots) for t in templates if _is_rich(t)
+            ),
             cutoff=self.cutoff,
             seen_pairs=self.pairs == "seen",
         )
@@ -84,6 +87,8 @@ class Features:
     derived: tuple[tuple[str, Derived], ...]
     #: (row, column number) of each unigram template, in template order.
     slots: tuple[tuple[tuple[int, int], ...], ...]
+    #: The same of each template that is joined with the label pair.
+    edge_slots: tuple[tuple[tuple[int, int], ...], ...]
     cutoff: int
     seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
 
@@ -93,8 +98,17 @@ class Features:
 
     @property
     def edges(self) -> bool:
-        """Whether label bigrams are features: a `B` line is there."""
-        return any(t.kind == "B" for t in self.templates)
+        """Whether label bigrams are features: a `B` line that looks at nothing is there."""
+        return any(t.kind == "B" and not t.slots for t in self.templates)
+
+    @property
+    def rich(self) -> tuple[Template, ...]:
+        """The templates that are joined with the label pair."""
+        return tuple(t for t in self.templates if _is_rich(t))
+
+
+def _is_rich(template: Template) -> bool:
+    return template.kind == "B" and bool(template.slots)
 
 
 def _settled(slot: Slot, positions: dict[str, int]) -> tuple[int, int]:
@@ -107,13 +121,6 @@ def _missing_columns(
     have = f"the corpus has {columns} attribute column{'s' if columns != 1 else ''}, numbered from 0"
     faults = []
     for template in templates:
-        if template.kind == "B" and template.slots:
-            faults.append(
-                Fault(
-                    f"{template}: templates joined with the label pair are not trained yet; write B alone",
-                    pointer="/features/templates",
-                )
-            )
         for slot in template.slots:
             if isinstance(slot.column, int) and slot.column >= columns:
                 faults.append(
