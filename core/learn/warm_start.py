@@ -41,7 +41,7 @@ def weights_of(model: Model, compiled: Compiled) -> Weights:
 
     if model.edges is not None and compiled.edge_index is not None:
         b, count = model.edges.attributes, len(model.labels)
-        found = _rows_of(b, model.edges.slots, model, compiled.coder, compiled.edge_index)
+        found = _rows_of(b, model.edge_slots, model, compiled.coder, compiled.edge_index)
         block = np.repeat(found, np.diff(b.starts))
         before, label = label_of[b.labels // count], label_of[b.labels % count]
         kept = (block >= 0) & (before >= 0) & (label >= 0)

@@ -39,7 +39,7 @@ def build_model(compiled: Compiled, weights: Weights) -> Model:
         table=tables[0],
         attributes=kept[0][1],
         transitions=readonly(weights.transitions, np.float32),
-        edges=RichEdges(kept[1][0], tables[1], kept[1][1]) if edge_index is not None else None,
+        edges=RichEdges(tables[1], kept[1][1]) if edge_index is not None else None,
     )
 
 
@@ -76,7 +76,7 @@ def _read_values(
         begin, end = offsets[sentences[i]], offsets[sentences[i] + 1]
         at = value_starts[i]
         for s in range(slots.starts[template], slots.starts[template + 1]):
-            values[at] = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
+            values[at] = code_at(slots, s, codes, begin, end, token)
             at += 1
 
 

@@ -16,9 +16,8 @@ from core import flat_file
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.derived import Derived
-from core.features.index import Slots, Table, edge_slots_of
-from core.features.spec import FeatureSpec
+from core.features.index import Slots, Table
+from core.features.settled import restored
 from core.model.model import Attributes, Model, RichEdges
 
 MAGIC = b"TAGSMTH\x01"
@@ -60,16 +59,7 @@ def load(path: Path) -> Model:
 
 
 def _description(model: Model) -> dict[str, Any]:
-    features = model.features
-    return {
-        "labels": list(model.labels),
-        "columns": features.columns,
-        "templates": "\n".join(str(template) for template in features.templates),
-        "derived": [
-            [name, spec.model_dump(mode="json", exclude_none=True)] for name, spec in features.derived
-        ],
-        "cutoff": features.cutoff,
-    }
+    return {"labels": list(model.labels), "features": model.features.record()}
 
 
 def _arrays(model: Model) -> dict[str, NDArray[Any]]:
@@ -92,10 +82,8 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
 
 def _model(source: flat_file.FlatFile) -> Model:
     header, array = source.header, source.array
-    derived = {name: Derived.model_validate(spec) for name, spec in header["derived"]}
-    columns = int(header["columns"])
-    spec = FeatureSpec(templates=header["templates"], derived=derived, cutoff=header["cutoff"])
-    features = spec.resolve(columns)
+    features = restored(header["features"])
+    columns = features.columns
     count = columns + len(features.derived)
     vocabularies = [
         Vocabulary(**{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in _VOCABULARY.items()})
@@ -117,7 +105,6 @@ def _model(source: flat_file.FlatFile) -> Model:
         ),
         transitions=array("transitions", np.float32, dimensions=2),
         edges=RichEdges(
-            edge_slots_of(features),
             Table(array("edges.keys", np.uint64), array("edges.rows", np.int32)),
             Attributes(**{name: array(f"edges.{name}", dtype) for name, dtype in _EDGES.items()}),
         )
@@ -139,7 +126,7 @@ def _check(model: Model) -> None:
         and (
             model.edges is None
             or _attributes_are_sound(
-                model.edges.attributes, model.edges.slots, model.edges.table, labels * labels
+                model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
             )
         )
         and all(

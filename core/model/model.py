@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, Slots, Table, boundary_row, slots_of
-from core.features.spec import Features
-from core.features.template import Template, boundary
+from core.features.index import UNKNOWN, Slots, Table, boundary_row, edge_slots_of, slots_of
+from core.features.settled import Features, Place
+from core.features.template import Template
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,6 @@ class Attributes:
 class RichEdges:
     """The edge attributes of a model: those joined with the label pair."""
 
-    slots: Slots
     table: Table
     attributes: Attributes
 
@@ -52,7 +51,11 @@ class Model:
 
     @property
     def slots(self) -> Slots:
-        return slots_of(self.features)
+        return slots_of(self.features, self.coder.vocabularies)
+
+    @property
+    def edge_slots(self) -> Slots:
+        return edge_slots_of(self.features, self.coder.vocabularies)
 
     @property
     def active_features(self) -> int:
@@ -74,18 +77,15 @@ class Model:
             self.edges.attributes, attribute, self.features.edge_slots[template], self.features.rich[template]
         )
 
-    def _name(
-        self, a: Attributes, attribute: int, slots: tuple[tuple[int, int], ...], template: Template
-    ) -> str:
+    def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
         first, last = a.value_starts[attribute : attribute + 2]
-        columns = [column for _, column in slots]
         vocabularies = self.coder.vocabularies
         values = [
-            vocabularies[column][code]
+            vocabularies[place.column][code]
             if code >= 0
-            else boundary(boundary_row(code))
+            else template.boundary(boundary_row(code))
             if code != UNKNOWN
             else "?"
-            for column, code in zip(columns, a.values[first:last].tolist(), strict=True)
+            for place, code in zip(places, a.values[first:last].tolist(), strict=True)
         ]
-        return template.expand(values)
+        return template.joined(values)

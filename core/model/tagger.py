@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.corpus.vocabulary import pack
 from core.errors import Fault, Invalid
-from core.features.index import UNKNOWN, Slots, edge_slots_of, feature_key, find
+from core.features.index import UNKNOWN, Slots, feature_key, find
 from core.inference import vector as v
 from core.inference.chain import Floats, viterbi
 from core.jit import kernel, readonly
@@ -222,6 +222,7 @@ class Tagger:
             unknown = np.flatnonzero(~known)
             column = columns[derived.spec.of]
             codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
+            derived.mark_first(codes[i], offsets)
         return Coded(readonly(codes, np.int32), readonly(offsets, np.int64))
 
     def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
@@ -255,7 +256,7 @@ class Tagger:
 
 def _rich(model: Model, width: int) -> RichWeights:
     """The edge attributes as the kernel reads them: weights stay sparse, of pairs few are seen with an attribute."""
-    slots = edge_slots_of(model.features)
+    slots = model.edge_slots
     if model.edges is None:
         lookup = Lookup(slots, model.table.keys, model.table.rows)
         return RichWeights(
