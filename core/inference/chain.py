@@ -136,14 +136,35 @@ def _clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
 
 
 @inlined
+def _top(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
+    """The largest score in the matrix of row t. Maxima are taken by lanes, in `alpha`, which is not filled yet."""
+    row, whole = t * width, labels - labels % v.LANES
+    v.store(c.alpha, row, v.splat(c.matrices[first]))
+    for i in range(labels):
+        for j in range(0, whole, v.LANES):
+            here = v.load(c.matrices, first + i * width + j)
+            v.store(c.alpha, row, v.maximum(v.load(c.alpha, row), here))
+    top = c.alpha[row]
+    for j in range(1, v.LANES):
+        top = max(top, c.alpha[row + j])
+    for i in range(labels):
+        for j in range(whole, labels):
+            top = max(top, c.matrices[first + i * width + j])
+    return top
+
+
+@inlined
 def _keep_if(wanted: bool, out: Floats, at: int, value: Any) -> None:
     if wanted:
         v.store(out, at, value)
 
 
 @kernel
-def exponentiate(c: Chain, at: int, n: int, labels: int, width: int) -> float:
-    """Turn the chain's scores in `psi` into exp(score - row maximum), padding zero; returns the sum of the maxima."""
+def exponentiate(c: Chain, at: int, n: int, shift: float, labels: int, width: int) -> float:
+    """Turn the chain's scores in `psi` and `matrices` into exp(score - maximum), padding zero.
+
+    Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`).
+    """
     shifts = 0.0
     for t in range(at, at + n):
         row = t * width
@@ -156,30 +177,11 @@ def exponentiate(c: Chain, at: int, n: int, labels: int, width: int) -> float:
         for j in range(labels, width):
             c.psi[row + j] = 0
         shifts += float(top)
-    return shifts
-
-
-@kernel
-def exponentiate_edges(c: Chain, at: int, n: int, labels: int, width: int) -> float:
-    """Turn the chain's scores in `matrices` into exp(score - maximum), padding zero; returns the sum of the maxima.
-
-    Maxima are taken by lanes, by way of `alpha`, which is not filled yet.
-    """
-    shifts, whole = 0.0, labels - labels % v.LANES
+    if c.matrices.shape[0] == 0:
+        return shifts + (n - 1) * shift
     for t in range(at + 1, at + n):
-        first, row = t * labels * width, t * width
-        top = c.matrices[first]
-        if whole:
-            tops = v.load(c.matrices, first)
-            for i in range(labels):
-                for j in range(0, whole, v.LANES):
-                    tops = v.maximum(tops, v.load(c.matrices, first + i * width + j))
-            v.store(c.alpha, row, tops)
-            for j in range(v.LANES):
-                top = max(top, c.alpha[row + j])
-        for i in range(labels):
-            for j in range(whole, labels):
-                top = max(top, c.matrices[first + i * width + j])
+        first = t * labels * width
+        top = _top(c, t, first, labels, width)
         top_v = v.splat(top)
         for k in range(first, first + labels * width, v.LANES):
             v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))

@@ -70,7 +70,7 @@ def _posteriors(
             continue
         for k in range(size):
             c.pairs[k] = 0
-        loss += sequence_posterior(data, sentence, m, edges, e, c, 0)
+        loss += sequence_posterior(data, sentence, m, edges, e, c, np.int64(0))
         for k in range(0, (end - begin) * m.width, v.LANES):
             v.store(marginals, begin * m.width + k, v.load(c.beta, k))
         if matrices.shape[0] > 0:

@@ -66,22 +66,13 @@ def score_edges(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at
 
 
 @kernel
-def _exponentiate(c: Chain, at: int, n: int, m: Model) -> float:
-    """Scores of tokens and transitions to exponentials; returns the sum of what was taken out."""
-    shifts = ch.exponentiate(c, at, n, m.labels, m.width)
-    if c.matrices.shape[0] > 0:
-        return shifts + ch.exponentiate_edges(c, at, n, m.labels, m.width)
-    return shifts + (n - 1) * m.shift
-
-
-@kernel
 def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: int) -> float:
     """-log p(gold | sentence)."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, at)
     own = score_edges(data, sentence, m, e, c, at)
     gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
-    shifts = _exponentiate(c, at, n, m)
+    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
     log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
     if isnan(log_z):
         score_tokens(data, sentence, m, c.psi, at)
@@ -99,18 +90,18 @@ def sequence_posterior(
     Where there are edge attributes, the probabilities of the transitions into each token are in `matrices`.
     """
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
-    edges |= c.matrices.shape[0] > 0
+    paired = edges or c.matrices.shape[0] > 0
     score_tokens(data, sentence, m, c.psi, at)
     own = score_edges(data, sentence, m, e, c, at)
     gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
-    shifts = _exponentiate(c, at, n, m)
+    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
     log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
     if isnan(log_z) or not ch.backward(c, at, n, own, m.labels, m.width):
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
         log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
-        ch.log_backward(c, at, n, own, log_z, edges, m.labels, m.width)
-    elif edges:
+        ch.log_backward(c, at, n, own, log_z, paired, m.labels, m.width)
+    elif paired:
         ch.add_pairs(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)
 
@@ -121,7 +112,7 @@ def _losses(data: Sequences, first: int, last: int, m: Model, e: Edges, c: Chain
     denormals = v.flush_denormals()
     for sentence in range(first, last):
         if data.offsets[sentence + 1] > data.offsets[sentence]:
-            loss += sequence_loss(data, sentence, m, e, c, 0)
+            loss += sequence_loss(data, sentence, m, e, c, np.int64(0))
     v.restore_denormals(denormals)
     return loss
 

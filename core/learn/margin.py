@@ -263,7 +263,7 @@ def _sample_direction(
         return count, loss
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     s.c.pairs[:] = 0
-    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, 0)
+    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, np.int64(0))
     subtract_gold(s.c, 0, data.gold, begin, n, s.width)
     return _add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
 

@@ -229,7 +229,8 @@ def batch_direction(
     Returns the batch's loss, and whether it has transitions that are features of their own.
     """
     c.pairs[:] = 0
-    at, paired, loss = 0, False, 0.0
+    # Typed, or what is called would be compiled for a literal zero as well.
+    at, paired, loss = np.int64(0), False, 0.0
     for i in range(first, last):
         begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
         if n > 0:
@@ -332,7 +333,7 @@ def _update(
             _settle_edges(k, before, r)
     if k.mode == DECAY:
         rate /= after
-    at = 0
+    at = np.int64(0)
     for i in range(first, last):
         _add_steps(data, order[i], at, rate, mark, k, r, c)
         at += data.offsets[order[i] + 1] - data.offsets[order[i]]
@@ -349,7 +350,7 @@ def _follow(
 ) -> None:  # fmt: skip
     """U -= c g for the step just taken at `rate`; then the weights after it, `scale` times what is stored, count."""
     sums, step = Rows(mean.sums, r.touched, r.mask), -mean.totals[0] * rate / scale
-    at = 0
+    at = np.int64(0)
     if step != 0.0:
         for i in range(first, last):
             _add_steps(data, order[i], at, step, scale, k, sums, c)
@@ -381,7 +382,7 @@ def _searched_rate(
         reading = reading_of(k.mode, after)
         shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
         m = Model(r, reading, shift, k.blocks, k.labels, k.width)
-        value = sequence_loss(data, order[i], m, e, trial_chain, 0)
+        value = sequence_loss(data, order[i], m, e, trial_chain, np.int64(0))
         value += k.strength * _norm(s, count, r, reading, k.width)
         _save(s, count, r, k.width, True)
         if value < lowest:

@@ -8,7 +8,7 @@ import pytest
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, boundary_code, boundary_row, build, slots_of
+from core.features.index import UNKNOWN, boundary_code, boundary_row, build, edge_slots_of, slots_of
 from core.features.settled import Features
 from core.features.spec import FeatureSpec
 
@@ -148,3 +148,23 @@ def test_a_large_corpus_makes_the_table_grow():
 def test_boundaries_keep_their_distance(row):
     assert boundary_row(boundary_code(row)) == row
     assert boundary_code(row) < UNKNOWN
+
+
+def test_templates_of_the_label_pair_make_features_from_the_second_token_on():
+    features = FeatureSpec(templates="U:%x[0,1]\nB\nB1:%x[0,1]\nB2:%x[-1,0]/%x[0,1]").resolve(2)
+    assert features.edges
+    corpus = _corpus()
+    coder = Coder.of(features, corpus)
+    slots = edge_slots_of(features, coder.vocabularies)
+    index, attributes = build(slots, coder.code(corpus), corpus.offsets, 1)
+    assert np.diff(attributes.starts).tolist() == [0, 2, 2, 0, 2, 2, 0]
+    # B1:NN three times, not four or five: the first token of a sentence has no label before it.
+    assert index.counts.tolist() == [3, 1, 1, 1, 1, 1]
+    again = index.look_up(coder.code(corpus), corpus.offsets)
+    assert again.rows.tolist() == attributes.rows.tolist()
+    frequent, _ = build(slots, coder.code(corpus), corpus.offsets, 3)
+    assert frequent.counts.tolist() == [3]
+
+
+def test_templates_of_the_label_pair_alone_leave_the_pair_without_a_feature_of_its_own():
+    assert not FeatureSpec(templates="U:%x[0,0]\nB1:%x[0,0]").resolve(1).edges

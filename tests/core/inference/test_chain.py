@@ -33,8 +33,8 @@ def _prepared(emissions, transitions, dtype):
 def _posterior(emissions, transitions, dtype):
     n, labels = emissions.shape
     e, c, shift, width = _prepared(emissions, transitions, dtype)
-    shifts = ch.exponentiate(c, 0, n, labels, width)
-    log_z = ch.forward(c, 0, n, e, labels, width) + shifts + (n - 1) * shift
+    shifts = ch.exponentiate(c, 0, n, shift, labels, width)
+    log_z = ch.forward(c, 0, n, e, labels, width) + shifts
     assert ch.backward(c, 0, n, e, labels, width)
     ch.add_pairs(c, 0, n, e, labels, width)
     return log_z, c.beta.reshape(n, width), c.pairs.reshape(labels, width)
@@ -90,8 +90,8 @@ def test_scores_beyond_the_range_of_float32_are_noticed():
     transitions = np.array([[-300.0, -200.0, -300.0], [-300.0, -300.0, -200.0], [100.0, -300.0, -300.0]])
     emissions[0, 0] = emissions[1, 1] = emissions[2, 2] = 500.0
     emissions[3, 1] = 900.0
-    e, c, _shift, width = _prepared(emissions, transitions, np.float32)
-    ch.exponentiate(c, 0, 4, 3, width)
+    e, c, shift, width = _prepared(emissions, transitions, np.float32)
+    ch.exponentiate(c, 0, 4, shift, 3, width)
     log_z = ch.forward(c, 0, 4, e, 3, width)
     assert np.isnan(log_z) or not ch.backward(c, 0, 4, e, 3, width)
 
@@ -149,7 +149,7 @@ def test_with_transitions_of_each_token_forward_backward_equals_enumeration(n, l
     gold = np.arange(n, dtype=np.int32) % labels
     score = ch.gold_score(c.psi, AT, gold, 0, n, e, width)
     assert score == pytest.approx(naive.score(emissions, matrices, gold), rel=tolerance)
-    shifts = ch.exponentiate(c, AT, n, labels, width) + ch.exponentiate_edges(c, AT, n, labels, width)
+    shifts = ch.exponentiate(c, AT, n, 0.0, labels, width)
     log_z = ch.forward(c, AT, n, e, labels, width) + shifts
     assert ch.backward(c, AT, n, e, labels, width)
     ch.add_pairs(c, AT, n, e, labels, width)

@@ -91,7 +91,7 @@ def test_weights_equal_the_literal_learner(name, variant):
     expected = mean if averaged else last
     assert np.abs(expected).max() > 0.05
     np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
-    assert np.count_nonzero(weights.edge_blocks) > 10 * problem.rich
+    assert not problem.rich or np.count_nonzero(weights.edge_blocks) > 10
 
 
 def test_costs_weigh_the_labels_that_must_not_be_missed():

@@ -94,7 +94,7 @@ def _loss_and_gradient(problem, values, sentence):
     blocks[0] += c.pairs.reshape(labels, width)[:, :labels]
     for token in range(begin + 1, end):
         blocks[0, data.gold[token - 1], data.gold[token]] -= 1
-        for k in range(*data.edge_starts[token : token + 2]):
+        for k in range(*data.edge_starts[token : token + 2]) if problem.rich else ():
             block = blocks[1 + data.edge_rows[k]]
             block += c.matrices.reshape(-1, labels, width)[token - begin, :, :labels]
             block[data.gold[token - 1], data.gold[token]] -= 1
