@@ -39,7 +39,10 @@ class Upload:
     def __init__(self, declared: Declared, settings: Settings, spool_dir: Path) -> None:
         self._max_decoded_bytes = settings.max_corpus_bytes
         self._reader = formats.reader(
-            declared.format, max_line_bytes=settings.max_line_bytes, options=declared.options
+            declared.format,
+            max_line_bytes=settings.max_line_bytes,
+            max_text_bytes=settings.max_corpus_bytes,
+            options=declared.options,
         )
         # A coding of the request covers the whole body, one of the part only its file.
         self._body = self._decoder(declared.content_encoding)

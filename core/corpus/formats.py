@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from core.corpus import options as opts
+from core.corpus.brat import BratReader
 from core.corpus.conll import ConllReader
 from core.corpus.conllu import ConlluReader
 from core.corpus.corpus import Corpus
 from core.corpus.labels import recode
-from core.corpus.options import ConllOptions, ConlluOptions, Options, SegmentedOptions
+from core.corpus.options import BratOptions, ConllOptions, ConlluOptions, Options, SegmentedOptions
 from core.corpus.segmented import SegmentedReader
 from core.errors import Fault, Invalid
 
@@ -29,6 +30,7 @@ class Limits:
     """What a reader may be asked to hold."""
 
     max_line_bytes: int
+    max_text_bytes: int  # of all members of an archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,21 @@ def _segmented(options: SegmentedOptions, limits: Limits, labelled: bool) -> Rea
     )
 
 
+def _brat(options: BratOptions, limits: Limits, labelled: bool) -> Reader:
+    return BratReader(
+        max_text_bytes=limits.max_text_bytes,
+        labelled=labelled,
+        tokens=options.tokens,
+        conflicts=options.conflicts,
+        types=options.types,
+    )
+
+
 _FORMATS: dict[str, Format[Any]] = {
     "conll": Format(ConllOptions, _conll),
     "conllu": Format(ConlluOptions, _conllu),
     "segmented": Format(SegmentedOptions, _segmented),
+    "brat": Format(BratOptions, _brat),
 }
 
 
@@ -101,12 +114,15 @@ def reader(
     format: str,  # noqa: A002
     *,
     max_line_bytes: int,
+    max_text_bytes: int = 1 << 30,
     labelled: bool = True,
     options: Mapping[str, object] | None = None,
 ) -> CorpusReader:
     """A reader of `format`."""
     chosen = parse_options(format, options or {})
-    return CorpusReader(_format(format).reader(chosen, Limits(max_line_bytes), labelled), chosen)
+    return CorpusReader(
+        _format(format).reader(chosen, Limits(max_line_bytes, max_text_bytes), labelled), chosen
+    )
 
 
 def _format(name: str) -> Format[Any]:

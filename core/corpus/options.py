@@ -14,6 +14,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from core.corpus.brat import Conflicts, Tokens
 from core.corpus.conllu import FIELDS
 from core.corpus.labels import LabelCoding
 from core.corpus.segmentation import Coding
@@ -104,6 +105,24 @@ class SegmentedOptions(Options):
         default="none",
         description="What a slash after a word means: `none` (it is a character), `strip` (leave out what follows) or "
         "`use` (what follows is part of the labels).",
+    )
+
+
+class BratOptions(Options):
+    """Stand-off annotation of brat."""
+
+    tokens: Tokens = Field(
+        default="words",
+        description="What a token is: `words` (a run of letters, digits and combining marks, or any other character by "
+        "itself) or `blanks` (whatever stands between blanks).",
+    )
+    conflicts: Conflicts = Field(
+        default="refuse",
+        description="What happens to annotations that overlap, have gaps or cut a token: `refuse`, or `resolve` (the "
+        "longest stays, gaps are filled, tokens are taken whole).",
+    )
+    types: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+        default=(), description="Types of annotations to read; all if none is named."
     )
 
 
