@@ -66,7 +66,7 @@ def score_edges(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at
 
 
 @kernel
-def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: int) -> float:
+def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: Any) -> float:
     """-log p(gold | sentence)."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, at)
@@ -83,7 +83,7 @@ def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, 
 
 @kernel
 def sequence_posterior(
-    data: Sequences, sentence: int, m: Model, edges: bool, e: Edges, c: Chain, at: int
+    data: Sequences, sentence: int, m: Model, edges: bool, e: Edges, c: Chain, at: Any
 ) -> float:
     """-log p(gold | sentence), with the marginals in `beta` and expected transitions added to `pairs`.
 

@@ -219,7 +219,7 @@ def census(weights: Floats) -> tuple[int, float, float]:
 
 
 @kernel
-def subtract_gold(c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
+def subtract_gold(c: Chain, at: Any, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
     """Turn the marginals in `beta` into the direction of ascent: gold - marginal; and those in `matrices`, if any."""
     kind = c.beta.dtype.type
     minus = v.splat(kind(-1))

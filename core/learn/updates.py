@@ -149,7 +149,7 @@ def _rescale(weights: Floats, scale: float, mean: Mean) -> None:
 
 @kernel
 def _add_steps(
-    data: Sequences, sentence: int, at: int, rate: float, mark: float, k: Task, r: Rows, c: Chain
+    data: Sequences, sentence: int, at: Any, rate: float, mark: float, k: Task, r: Rows, c: Chain
 ) -> None:
     """Add rate * `beta` to the rows of a sentence, rate * `matrices` to its edge blocks, and mark them touched."""
     kind = r.touched.dtype.type

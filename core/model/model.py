@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, Slots, Table, boundary_row, edge_slots_of, slots_of
+from core.features.index import Slots, Table, edge_slots_of, slots_of
+from core.features.preview import named
 from core.features.settled import Features, Place
 from core.features.template import Template
 
@@ -79,13 +80,4 @@ class Model:
 
     def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
         first, last = a.value_starts[attribute : attribute + 2]
-        vocabularies = self.coder.vocabularies
-        values = [
-            vocabularies[place.column][code]
-            if code >= 0
-            else template.boundary(boundary_row(code))
-            if code != UNKNOWN
-            else "?"
-            for place, code in zip(places, a.values[first:last].tolist(), strict=True)
-        ]
-        return template.joined(values)
+        return named(places, self.coder.vocabularies, template, a.values[first:last].tolist())

@@ -7,10 +7,13 @@ import pytest
 
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
+from core.features import preview
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, boundary_code, boundary_row, build, edge_slots_of, slots_of
 from core.features.settled import Features
 from core.features.spec import FeatureSpec
+from core.learn import memory
+from core.learn.problem import compile_corpus
 
 TEXT = b"""\
 The DT O
@@ -168,3 +171,19 @@ def test_templates_of_the_label_pair_make_features_from_the_second_token_on():
 
 def test_templates_of_the_label_pair_alone_leave_the_pair_without_a_feature_of_its_own():
     assert not FeatureSpec(templates="U:%x[0,0]\nB1:%x[0,0]").resolve(1).edges
+
+
+@pytest.mark.parametrize("pairs", ["all", "seen"])
+def test_a_preview_names_and_counts_what_is_trained(pairs):
+    spec = FeatureSpec(templates="U1:%x[0,1]\nB\nB1:%x[0,1]\nB2:%x[-1,0]/%x[0,1]", pairs=pairs)
+    features, corpus = spec.resolve(2), _corpus()
+    assert preview.names(features, corpus)[:2] == [["U1:DT"], ["U1:NN", "B1:NN", "B2:The/NN"]]
+    counts = preview.count(features, corpus)
+    problem = compile_corpus(features, corpus).problem
+    assert counts.attributes == problem.attributes + problem.edge_attributes == 9
+    assert counts.parameters == memory.sizes_of(problem).parameters
+    assert [(t.template, t.attributes, t.occurrences) for t in counts.templates] == [
+        ("U1", 3, 7),
+        ("B1", 2, 4),
+        ("B2", 4, 4),
+    ]
