@@ -14,6 +14,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
+    ("rich_edges",),
     ("sun",),
     ("he_wang",),
     ("tsuruoka", "--tune"),
