@@ -10,6 +10,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("service",),
     ("quasi_newton",),
     ("tsuruoka",),
+    ("features",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.
@@ -17,6 +18,7 @@ LONG: tuple[tuple[str, ...], ...] = (
     ("rich_edges",),
     ("sun",),
     ("he_wang",),
+    ("presets",),
     ("tsuruoka", "--tune"),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),

@@ -73,7 +73,7 @@ def names(features: Features, corpus: Corpus) -> list[list[str]]:
                 for number, template in enumerate(templates if token - begin >= slots.skipped else ()):
                     values = _values(slots, number, codes, begin, end, token)
                     if UNKNOWN not in values:
-                        found.append(named(places[number], vocabularies, template, values))
+                        found.append(named(template, places[number], vocabularies, values))
             out.append(found)
     return out
 
@@ -89,7 +89,7 @@ def _kinds(
 
 
 def named(
-    places: Sequence[Place], vocabularies: Sequence[Vocabulary], template: Template, values: Sequence[int]
+    template: Template, places: Sequence[Place], vocabularies: Sequence[Vocabulary], values: Sequence[int]
 ) -> str:
     """The name of the feature that a template makes of the codes of its values."""
     return template.joined(

@@ -80,4 +80,4 @@ class Model:
 
     def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
         first, last = a.value_starts[attribute : attribute + 2]
-        return named(places, self.coder.vocabularies, template, a.values[first:last].tolist())
+        return named(template, places, self.coder.vocabularies, a.values[first:last].tolist())
