@@ -1,4 +1,4 @@
-"""Names of the arrays a corpus is made of."""
+"""Names of the arrays a corpus is made of, and what is done with them everywhere."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +6,10 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.int32]
 Places = NDArray[np.int64]
+
+
+def ranges(begins: Places, ends: Places) -> Places:
+    """Concatenate the integer ranges begins[i]:ends[i]."""
+    lengths = ends - begins
+    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return where + np.arange(lengths.sum())

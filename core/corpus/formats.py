@@ -4,6 +4,8 @@ from typing import Protocol
 
 from core.corpus.conll import ConllReader
 from core.corpus.corpus import Corpus
+from core.corpus.crfsuite import CrfsuiteReader
+from core.corpus.ndjson import NdjsonReader
 from core.errors import Fault, Invalid
 
 
@@ -19,7 +21,7 @@ class _Maker(Protocol):
     def __call__(self, *, max_line_bytes: int, labelled: bool) -> Reader: ...
 
 
-_READERS: dict[str, _Maker] = {"conll": ConllReader}
+_READERS: dict[str, _Maker] = {"conll": ConllReader, "crfsuite": CrfsuiteReader, "ndjson": NdjsonReader}
 
 
 def known_formats() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.corpus.arrays import ranges
 from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
@@ -88,8 +89,8 @@ class Problem:
     def subset(self, chosen: NDArray[np.int64]) -> "Problem":
         """The problem restricted to the sentences `chosen`, in that order."""
         offsets, starts = self.data.offsets, self.data.starts
-        tokens = _ranges(offsets[chosen], offsets[chosen + 1])
-        cells = _ranges(starts[tokens], starts[tokens + 1])
+        tokens = ranges(offsets[chosen], offsets[chosen + 1])
+        cells = ranges(starts[tokens], starts[tokens + 1])
         data = Sequences(
             offsets=offsets_of(offsets[chosen + 1] - offsets[chosen]),
             starts=offsets_of(starts[tokens + 1] - starts[tokens]),
@@ -105,13 +106,6 @@ class Problem:
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where items of these lengths begin, one after the other, and where the last one ends."""
     return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
-
-
-def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate the integer ranges begins[i]:ends[i]."""
-    lengths = ends - begins
-    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return where + np.arange(lengths.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,74 @@
+"""Bags: any number of named attributes a token, each with a value."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.arrays import Ids, Places, ranges
+from core.corpus.vocabulary import Vocabulary
+from core.jit import readonly
+
+#: Largest value either way. Times a weight and summed it stays far inside float32, and its square too.
+MAX_VALUE = 1e12
+
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cells:
+    """Pairs of entry and value: token t has `ids[starts[t]:starts[t + 1]]`."""
+
+    starts: Places  # (tokens + 1,)
+    ids: Ids
+    values: Values  # of each id, or empty when all are 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", readonly(self.starts, np.int64))
+        object.__setattr__(self, "ids", readonly(self.ids, np.int32))
+        object.__setattr__(self, "values", readonly(self.values, np.float32))
+
+    @staticmethod
+    def of(starts: Places, ids: Ids, values: Values) -> "Cells":
+        """Cells without those of value 0, which say nothing, and without values when all are 1."""
+        present = values != 0
+        if not present.all():
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
+            starts, ids, values = before[starts], ids[present], values[present]
+        return Cells(starts, ids, values[:0] if (values == 1).all() else values)
+
+    @property
+    def tokens(self) -> int:
+        return self.starts.size - 1
+
+    def of_tokens(self, tokens: NDArray[np.int64]) -> "Cells":
+        """The cells of these tokens, in that order."""
+        begins, ends = self.starts[tokens], self.starts[tokens + 1]
+        places = ranges(begins, ends)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - begins)])
+        return Cells(starts, self.ids[places], self.values[places] if self.values.size else self.values)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bag:
+    """What stands in the bags of a corpus: attributes by name, and each token's own."""
+
+    vocabulary: Vocabulary
+    cells: Cells
+
+    def __post_init__(self) -> None:
+        """Training kernels index with these numbers unchecked, so they are checked here, once."""
+        starts, ids, values = self.cells.starts, self.cells.ids, self.cells.values
+        sound = (
+            starts.ndim == 1
+            and starts.size >= 1
+            and starts[0] == 0
+            and starts[-1] == ids.size
+            and bool((starts[1:] >= starts[:-1]).all())
+            and values.size in (0, ids.size)
+            and (ids.size == 0 or 0 <= int(ids.min()) <= int(ids.max()) < len(self.vocabulary))
+        )
+        if not sound:
+            raise ValueError("the bags of the corpus contradict each other")
+        if not (np.abs(values) <= MAX_VALUE).all():
+            raise ValueError("a value of an attribute is not a number within bounds")
