@@ -1,43 +1,49 @@
-r"""Read CRFsuite's training data: a token a line, `label TAB attribute[:value] TAB ...`, a blank line between sequences.
+r"""Read CRFsuite's data: a token a line, `label TAB attribute[:value] TAB ...`, a blank line between sequences.
 
 In a name `\:` stands for a colon and `\\` for a backslash; an attribute without a value, or with an empty one, has the
 value 1. Fields are apart by tabs only, and empty ones are passed over. What CRFsuite reads without a word and not as
 meant is a fault here: a value that is no number, a second value, a label with one, weights of whole sequences.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Bytes, Ids, Places
+from core.corpus.arrays import Bytes, Places
 from core.corpus.bag import MAX_VALUE, Bag, Cells, Values
 from core.corpus.corpus import Column, Corpus
 from core.corpus.intern import empty_pool, intern, vocabulary_of
-from core.corpus.lines import Batch, Lines
-from core.corpus.reading import MAX_FAULTS, no_tokens, undecodable, unreadable
-from core.errors import Fault
-from core.jit import Scalar, inlined, kernel, readonly
+from core.corpus.lines import (
+    FAULTS,
+    LINE,
+    LONG,
+    OWN_FAULTS,
+    OWN_STATE,
+    TOKENS,
+    LineReader,
+    byte_fault,
+    record,
+)
+from core.jit import inlined, kernel, readonly
 
-_TAB, _NEWLINE, _RETURN, _COLON, _BACKSLASH, _AT = 9, 10, 13, 58, 92, 64
+_TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _AT, _BACKSLASH = 9, 10, 13, 32, 58, 64, 92
 
 # Bytes that a field goes on with; the others end it or need a look.
 _PLAIN = np.ones(256, np.bool_)
 _PLAIN[:32] = False
-_PLAIN[[32 + 95, _COLON, _BACKSLASH]] = False
+_PLAIN[[127, _COLON, _BACKSLASH]] = False
 
 # Places in the state array.
-_LINE = 0  # lines read
-_TOKENS = 1  # tokens read
-_SEQUENCE_START = 2  # tokens before the sequence now open
-_FAULTS = 3
-_ATTRIBUTES = 4  # found in this batch
-_BATCH_TOKENS = 5  # found in this batch
-_ENDS = 6  # of sequences, found in this batch
-_STATE_SIZE = 7
+_SEQUENCE_START = OWN_STATE  # tokens before the sequence now open
+_ATTRIBUTES = OWN_STATE + 1  # found in this batch
+_BATCH_TOKENS = OWN_STATE + 2  # found in this batch
+_ENDS = OWN_STATE + 3  # of sequences, found in this batch
+_STATE_SIZE = OWN_STATE + 4
 
-# Kinds of faults; a fault is (line, kind, a, b).
-_LONG, _CONTROL, _NUMBER, _HUGE, _SECOND, _LABEL_VALUE, _DECLARATION, _NAMELESS = range(8)
+# Kinds of faults.
+_NUMBER, _HUGE, _SECOND, _LABEL_VALUE, _DECLARATION, _NAMELESS = range(OWN_FAULTS, OWN_FAULTS + 6)
 
 #: Powers of ten that float64 has exactly.
 _TENS = 10.0 ** np.arange(23)
@@ -101,17 +107,7 @@ def _number(text: Bytes, start: int, stop: int, out: NDArray[np.float64], at: in
     return i == stop
 
 
-@kernel
-def _record(state: Places, faults: Places, kind: int, a: int, b: int) -> None:
-    row = state[_FAULTS]
-    faults[row, 0] = state[_LINE]
-    faults[row, 1] = kind
-    faults[row, 2] = a
-    faults[row, 3] = b
-    state[_FAULTS] += 1
-
-
-@kernel
+@inlined
 def _field(text: Bytes, i: int, bounds: Places, at: int) -> int:
     """Read a name from `text[i]` on, its escapes undone in place; its bounds go to bounds[at] and the next cell.
 
@@ -136,200 +132,190 @@ def _field(text: Bytes, i: int, bounds: Places, at: int) -> int:
 
 
 @kernel
-def _line_end(text: Bytes, i: int) -> int:
-    while text[i] != _NEWLINE:
-        i += 1
-    return i
-
-
-@kernel
 def _behind_blanks(text: Bytes, i: int) -> int:
     """The end of the line when only blanks come before it, else `i`."""
     j = i
-    while text[j] == 32 or text[j] == _TAB:
+    while text[j] == _SPACE or text[j] == _TAB:
         j += 1
-    return j if text[j] == _NEWLINE or text[j] == _RETURN else i
+    return j if _ends_line(text, j) else i
+
+
+@inlined
+def _ends_line(text: Bytes, i: int) -> bool:
+    return bool(text[i] == _NEWLINE or (text[i] == _RETURN and text[i + 1] == _NEWLINE))
+
+
+class Found(NamedTuple):
+    """What a batch of lines holds. `starts` has two cells more than there can be attributes: a value's span."""
+
+    starts: Places  # where names of attributes start and stop
+    stops: Places
+    values: NDArray[np.float64]
+    label_starts: Places  # likewise, a cell more
+    label_stops: Places
+    counts: Places  # attributes a token
+    ends: Places  # tokens before the end of each sequence
+
+
+@inlined
+def _label(text: Bytes, i: int, token: int, found: Found, state: Places, faults: Places) -> int:
+    """Read a label; returns where it ends, or -1 when it is none."""
+    i = _field(text, i, found.label_starts, token)
+    begin, found.label_stops[token] = found.label_starts[token], found.label_starts[token + 1]
+    if text[begin] == _AT:
+        record(state, faults, _DECLARATION, 0, 0)
+        return -1
+    if text[i] == _COLON:
+        record(state, faults, _LABEL_VALUE, 0, 0)
+        return -1
+    return i
+
+
+@inlined
+def _attribute(
+    text: Bytes, i: int, attribute: int, field: int, found: Found, state: Places, faults: Places
+) -> int:
+    """Read an attribute and its value; returns where it ends, or -1 when it is none."""
+    i = _field(text, i, found.starts, attribute)
+    found.stops[attribute], found.values[attribute] = found.starts[attribute + 1], 1.0
+    if text[i] != _COLON:
+        return i
+    i = _field(text, i + 1, found.starts, attribute + 1)
+    begin, end = found.starts[attribute + 1], found.starts[attribute + 2]
+    fault = 0
+    if found.stops[attribute] == found.starts[attribute]:
+        fault = _NAMELESS
+    elif text[i] == _COLON:
+        fault = _SECOND
+    elif end > begin and not _number(text, begin, end, found.values, attribute):
+        fault = _NUMBER
+    elif not abs(found.values[attribute]) <= MAX_VALUE:
+        fault = _HUGE
+    if fault:
+        record(state, faults, fault, field, 0)
+        return -1
+    return i
+
+
+@inlined
+def _line(
+    text: Bytes,
+    i: int,
+    labelled: bool,
+    token: int,
+    attribute: int,
+    found: Found,
+    state: Places,
+    faults: Places,
+) -> tuple[int, int]:
+    """Read the fields of a line; (how many there are, or -1 when one is at fault; where the line ends, with luck)."""
+    fields = 0
+    while True:
+        while text[i] == _TAB:
+            i += 1
+        if fields == 0:
+            i = _behind_blanks(text, i)
+        if _ends_line(text, i):
+            return fields, i
+        if labelled and fields == 0:
+            i = _label(text, i, token, found, state, faults)
+        else:
+            number = attribute + fields - labelled
+            i = _attribute(text, i, number, fields + 1, found, state, faults)
+        fields += 1
+        if i < 0:
+            return -1, i
+        if text[i] != _TAB and not _ends_line(text, i):
+            return -2, i
 
 
 @kernel
 def _scan(
-    text: Bytes, labelled: bool, longest: int, state: Places, starts: Places, stops: Places,
-    values: NDArray[np.float64], label_starts: Places, label_stops: Places, counts: Places, ends: Places,
-    faults: Places,
-) -> None:  # fmt: skip
-    """Read whole lines (the text ends in a newline): spans and values of attributes, how many a token has, labels.
-
-    Names lose their escapes in place. `starts` and `stops` have a cell more than there can be attributes, for the span
-    of a value.
-    """
+    source: Bytes, text: Bytes, labelled: bool, longest: int, state: Places, found: Found, faults: Places
+) -> None:
+    """Read whole lines (they end in a newline). `text` is a copy of `source`, in which names lose their escapes."""
     attributes, tokens, sequences, i = 0, 0, 0, 0
-    while i < text.size and state[_FAULTS] < faults.shape[0]:
-        state[_LINE] += 1
-        line_start, first, fields = i, attributes, 0
-        sound = True
-        while sound:
-            while text[i] == _TAB:
-                i += 1
-            if fields == 0:
-                i = _behind_blanks(text, i)
-            if text[i] == _NEWLINE or (text[i] == _RETURN and text[i + 1] == _NEWLINE):
-                break
-            if labelled and fields == 0:
-                i = _field(text, i, label_starts, tokens)
-                begin, end = label_starts[tokens], label_starts[tokens + 1]
-                label_stops[tokens] = end
-                if end > begin and text[begin] == _AT:
-                    _record(state, faults, _DECLARATION, 0, 0)
-                    sound = False
-                elif text[i] == _COLON:
-                    _record(state, faults, _LABEL_VALUE, 0, 0)
-                    sound = False
-            else:
-                i = _field(text, i, starts, attributes)
-                stops[attributes] = starts[attributes + 1]
-                values[attributes] = 1.0
-                if stops[attributes] == starts[attributes] and text[i] == _COLON:
-                    _record(state, faults, _NAMELESS, fields + 1, 0)
-                    sound = False
-                elif text[i] == _COLON:
-                    i = _field(text, i + 1, starts, attributes + 1)
-                    begin, end = starts[attributes + 1], starts[attributes + 2]
-                    if text[i] == _COLON:
-                        _record(state, faults, _SECOND, fields + 1, 0)
-                        sound = False
-                    elif end > begin and not _number(text, begin, end, values, attributes):
-                        _record(state, faults, _NUMBER, fields + 1, 0)
-                        sound = False
-                    elif not abs(values[attributes]) <= MAX_VALUE:
-                        _record(state, faults, _HUGE, fields + 1, 0)
-                        sound = False
-                attributes += 1
-            fields += 1
-            control = text[i] != _TAB and text[i] != _NEWLINE
-            if sound and control and not (text[i] == _RETURN and text[i + 1] == _NEWLINE):
-                _record(state, faults, _CONTROL, int(text[i]), i - line_start + 1)
-                sound = False
-        i = _line_end(text, i)
-        if sound and i - line_start > longest:
-            _record(state, faults, _LONG, longest, 0)
+    while i < text.size and state[FAULTS] < faults.shape[0]:
+        state[LINE] += 1
+        begin, sound = i, True
+        fields, _ = _line(text, i, labelled, tokens, attributes, found, state, faults)
+        odd = False
+        while source[i] != _NEWLINE:
+            odd |= source[i] > 126 or source[i] < 32
+            i += 1
+        if i - begin > longest:
+            # What else is wrong with the line does not matter.
+            state[FAULTS] -= fields == -1
+            record(state, faults, LONG, longest, 0)
             sound = False
+        elif fields == -1:
+            sound = False
+        elif odd:
+            end = i - 1 if i > begin and source[i - 1] == _RETURN else i
+            sound = not byte_fault(source, begin, end, state, faults)
         i += 1
         if not sound:
-            attributes = first
-        elif fields:
-            counts[tokens] = attributes - first
+            continue
+        if fields:
+            found.counts[tokens] = fields - labelled
+            attributes += fields - labelled
             tokens += 1
-            state[_TOKENS] += 1
-        elif state[_TOKENS] > state[_SEQUENCE_START]:
-            ends[sequences] = state[_TOKENS]
+            state[TOKENS] += 1
+        elif state[TOKENS] > state[_SEQUENCE_START]:
+            found.ends[sequences] = state[TOKENS]
             sequences += 1
-            state[_SEQUENCE_START] = state[_TOKENS]
+            state[_SEQUENCE_START] = state[TOKENS]
     state[_ATTRIBUTES], state[_BATCH_TOKENS], state[_ENDS] = attributes, tokens, sequences
 
 
-class CrfsuiteReader:
+class CrfsuiteReader(LineReader):
     """Feed it chunks of bytes, then `finish()` gives the corpus. Raises `Invalid` with the faulty lines.
 
     Without labels every field of a line is an attribute.
     """
 
+    reasons: ClassVar[Mapping[int, str]] = {
+        _NUMBER: "field {0}: the value behind the colon is not a number; a colon in a name is written \\:",
+        _HUGE: f"field {{0}}: the value lies beyond {MAX_VALUE:g}",
+        _SECOND: "field {0}: a second colon; a colon in a name is written \\:",
+        _LABEL_VALUE: "the label has a colon; in a name it is written \\:",
+        _DECLARATION: "a declaration such as @weight; a label cannot start with @",
+        _NAMELESS: "field {0}: a value without a name",
+    }
+
     def __init__(self, *, max_line_bytes: int, labelled: bool = True) -> None:
+        super().__init__(max_line_bytes=max_line_bytes, state_size=_STATE_SIZE)
         self._labelled = labelled
-        self._max_line_bytes = max_line_bytes
-        self._lines = Lines(max_line_bytes)
         self._names, self._labels = empty_pool(1), empty_pool(1)
-        self._state = np.zeros(_STATE_SIZE, np.int64)
-        self._faults = np.empty((MAX_FAULTS + 1, 4), np.int64)
-        self._ids: list[Ids] = []
         self._values: list[Values] = []
-        self._gold: list[Ids] = []
         self._counts: list[Places] = []
-        self._ends: list[Places] = [np.zeros(1, np.int64)]
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes; raises as soon as `MAX_FAULTS` faults are found."""
-        for batch in self._lines.feed(chunk):
-            self._take(batch)
-
-    def finish(self) -> Corpus:
-        """The corpus of all that was fed."""
-        self._take(self._lines.finish())
-        if self._state[_FAULTS]:
-            raise unreadable(self._found())
-        tokens = int(self._state[_TOKENS])
-        if not tokens:
-            raise no_tokens()
-        if tokens > self._state[_SEQUENCE_START]:
-            self._ends.append(np.array([tokens], np.int64))
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(self._counts))])
-        bag = Bag(vocabulary_of(self._names, 0), Cells.of(starts, _joined(self._ids), _joined(self._values)))
-        labels = None
-        if self._labelled:
-            labels = Column("label", vocabulary_of(self._labels, 0), _joined(self._gold))
-        return Corpus((), labels, _joined(self._ends), bag)
-
-    def _take(self, batch: Batch) -> None:
-        if batch.lines:
-            self._read(batch.lines)
-        if batch.then_long:
-            self._state[_LINE] += 1
-            found = self._state[_FAULTS]
-            self._faults[found] = (self._state[_LINE], _LONG, self._max_line_bytes, 0)
-            self._state[_FAULTS] += 1
-        if self._state[_FAULTS] >= MAX_FAULTS:
-            raise unreadable(self._found())
-
-    def _read(self, lines: bytes) -> None:
-        fault = undecodable(lines, int(self._state[_LINE]))
-        if fault is not None:
-            raise unreadable([*self._found(), fault])
-        text = np.frombuffer(bytearray(lines), np.uint8)
+    def _scan(self, buffer: Bytes) -> None:
         # An attribute takes two bytes with what ends it, and so does a token.
-        most = len(lines) // 2 + 3
-        starts, stops, label_starts, label_stops, counts, ends = np.empty((6, most), np.int64)
-        values = np.empty(most)
-        _scan(
-            text, self._labelled, self._max_line_bytes, self._state, starts, stops, values, label_starts, label_stops,
-            counts, ends, self._faults[:MAX_FAULTS],
-        )  # fmt: skip
-        if self._state[_FAULTS]:
-            # No corpus will come of this; further lines are read for their faults only.
+        most = buffer.size // 2 + 3
+        starts, stops, label_starts, label_stops, counts, ends = (np.empty(most, np.int64) for _ in range(6))
+        found = Found(starts, stops, np.empty(most), label_starts, label_stops, counts, ends)
+        text = buffer.copy()
+        _scan(buffer, text, self._labelled, self._max_line_bytes, self._state, found, self._faults)
+        if self._state[FAULTS]:
             return
-        attributes, tokens = self._state[_ATTRIBUTES], self._state[_BATCH_TOKENS]
+        attributes, tokens = int(self._state[_ATTRIBUTES]), int(self._state[_BATCH_TOKENS])
         text = readonly(text, np.uint8)
         self._names, ids = intern(self._names, text, starts[:attributes], stops[:attributes], 1)
-        self._ids.append(ids)
-        self._values.append(values[:attributes].astype(np.float32))
-        self._counts.append(counts[:tokens].copy())
-        self._ends.append(ends[: self._state[_ENDS]].copy())
+        columns = [ids]
         if self._labelled:
             self._labels, gold = intern(self._labels, text, label_starts[:tokens], label_stops[:tokens], 1)
-            self._gold.append(gold)
+            columns.append(gold)
+        self._keep(columns, ends[: self._state[_ENDS]].copy())
+        self._values.append(found.values[:attributes].astype(np.float32))
+        self._counts.append(counts[:tokens].copy())
 
-    def _found(self) -> list[Fault]:
-        rows: list[list[int]] = self._faults[: self._state[_FAULTS]].tolist()
-        return [Fault(_reason(kind, a, b), line=line) for line, kind, a, b in rows]
-
-
-def _joined(blocks: list[NDArray[Scalar]]) -> NDArray[Scalar]:
-    """The blocks as one array. They are let go, so that there are never two copies of everything."""
-    whole = np.concatenate(blocks)
-    blocks.clear()
-    return whole
-
-
-def _reason(kind: int, a: int, b: int) -> str:
-    """What a fault says to people."""
-    return {
-        _LONG: f"longer than {a} bytes",
-        _CONTROL: f"control byte 0x{a:02X} at byte {b}",
-        _NUMBER: f"field {a}: the value behind the colon is not a number; a colon in a name is written \\:",
-        _HUGE: f"field {a}: the value is beyond {MAX_VALUE:g}",
-        _SECOND: f"field {a}: a second colon; a colon in a name is written \\:",
-        _LABEL_VALUE: "the label has a colon; in a name it is written \\:",
-        _DECLARATION: "declarations such as @weight are not read; a label cannot start with @",
-        _NAMELESS: f"field {a}: a value without a name",
-    }[kind]
+    def _corpus(self) -> Corpus:
+        starts = np.concatenate([np.zeros(1, np.int64), *self._counts]).cumsum()
+        cells = Cells.of(starts, self._ids(0), np.concatenate(self._values))
+        self._values.clear()
+        labels = Column("label", vocabulary_of(self._labels, 0), self._ids(1)) if self._labelled else None
+        return Corpus((), labels, self._offsets(), Bag(vocabulary_of(self._names, 0), cells))
 
 
 def read_crfsuite(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
