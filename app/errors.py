@@ -125,7 +125,8 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     parameter = PARAMETERS.get(error.code)
     faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
     places = [
-        place(each.reason, pointer=each.pointer, line=each.line, parameter=parameter) for each in faults
+        place(each.reason, pointer=each.pointer, line=each.line, parameter=each.parameter or parameter)
+        for each in faults
     ]
     return problem_response(scope, status_of(error), error.code, error.message, places)
 

@@ -6,8 +6,8 @@ Same text, same templates, the same 456,468 features (pairs seen in the data), c
 
 - optimum: L2 (c2 = 1, ours l2 = 2) and L1 (c1 = l1 = 0.5). crfsuite stops by its default rule, a relative change of F
   below 1e-5 over 10 iterations; ours by the same rule, which in our terms is a tolerance of 1e-6 an iteration. `--long`
-  lets both run on until they stand still. Also the seconds until ours is as low as crfsuite ends, whether its rule
-  would have ended it before or not: crfsuite's are those of its iterations, ours also hold the making of the parameters.
+  lets both run on until they stand still. Also the seconds until ours is as low as crfsuite ends, be that before or
+  after our rule ends it: crfsuite's are those of its iterations, ours also hold the making of the parameters.
 - iterations: blocks of 25 iterations from zero, L1. Of each block the median iteration counts, both by our clock; the
   ratio is the median over the rounds of the ratio within a round. On one thread also by processor time, which a busy
   machine disturbs less.

@@ -11,11 +11,12 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the input, and where: a line of a file, or a JSON pointer into a body."""
+    """One thing wrong with the input, and where: a line of a file, a JSON pointer into a body, a parameter."""
 
     reason: str
     line: int | None = None
     pointer: str | None = None
+    parameter: str | None = None
 
 
 class TagsmithError(Exception):

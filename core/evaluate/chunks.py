@@ -48,14 +48,16 @@ class ChunkRules:
 
         Two kinds of label sets are beyond conlleval's own rules. Plain classes are scored as its option -r does,
         every token a chunk of its class. With a tag S (single) or M (middle) the set is BIOES or BMES: S is a chunk
-        of its own, M means I, and a B after an E begins a chunk.
+        of its own, M means I (and so do B2 and B3 of word segmentation), and a B after an E begins a chunk.
         """
         parts = [_parse(label) for label in labels]
         tags = {tag for tag, _ in parts}
         if not tags & _POSITIONS:
             parts = [("O", "") if label == "O" else ("B", label) for label in labels]
-        singles = bool(tags & {"S", "M"})
-        codes = {tag: code for code, tag in enumerate(_TAGS)} | ({"M": _I} if singles else {})
+        singles = bool(tags & {"S", "M", "B2"})
+        codes = {tag: code for code, tag in enumerate(_TAGS)}
+        if singles:
+            codes |= dict.fromkeys(("M", "B2", "B3"), _I)
         type_names = tuple(dict.fromkeys(["", *(kind for _, kind in parts)]))
         place = {name: number for number, name in enumerate(type_names)}
         return cls(

@@ -201,7 +201,7 @@ def train(
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
-    compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus)
+    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus)
     problem = compiled.problem
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
     needed = memory.peak_bytes(spec, problem) / 2**20

@@ -12,7 +12,7 @@ from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, slots_of
-from core.features.spec import Features
+from core.features.settled import Features
 from core.inference.vector import padded
 from core.jit import readonly
 
@@ -137,7 +137,7 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
     coder = Coder.of(features, corpus)
     codes = coder.code(corpus)
-    index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
+    index, attributes = build(slots_of(features, coder.vocabularies), codes, corpus.offsets, features.cutoff)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(

@@ -16,9 +16,8 @@ from core import flat_file
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.derived import Derived
 from core.features.index import Table
-from core.features.spec import FeatureSpec
+from core.features.settled import restored
 from core.model.model import Attributes, Model
 
 MAGIC = b"TAGSMTH\x01"
@@ -59,16 +58,7 @@ def load(path: Path) -> Model:
 
 
 def _description(model: Model) -> dict[str, Any]:
-    features = model.features
-    return {
-        "labels": list(model.labels),
-        "columns": features.columns,
-        "templates": "\n".join(str(template) for template in features.templates),
-        "derived": [
-            [name, spec.model_dump(mode="json", exclude_none=True)] for name, spec in features.derived
-        ],
-        "cutoff": features.cutoff,
-    }
+    return {"labels": list(model.labels), "features": model.features.record()}
 
 
 def _arrays(model: Model) -> dict[str, NDArray[Any]]:
@@ -87,10 +77,8 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
 
 def _model(source: flat_file.FlatFile) -> Model:
     header, array = source.header, source.array
-    derived = {name: Derived.model_validate(spec) for name, spec in header["derived"]}
-    columns = int(header["columns"])
-    spec = FeatureSpec(templates=header["templates"], derived=derived, cutoff=header["cutoff"])
-    features = spec.resolve(columns)
+    features = restored(header["features"])
+    columns = features.columns
     count = columns + len(features.derived)
     vocabularies = [
         Vocabulary(**{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in _VOCABULARY.items()})

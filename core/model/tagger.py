@@ -183,6 +183,7 @@ class Tagger:
             unknown = np.flatnonzero(~known)
             column = columns[derived.spec.of]
             codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
+            derived.mark_first(codes[i], offsets)
         return Coded(readonly(codes, np.int32), readonly(offsets, np.int64))
 
     def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.corpus import conll, intern
+from core.corpus import conll, intern, lines
 from core.corpus.conll import MAX_COLUMNS, ConllReader, read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
@@ -187,7 +187,7 @@ def test_utf8_is_judged_as_python_judges_it(data: bytes) -> None:
     except UnicodeDecodeError:
         good = False
     buffer = np.frombuffer(data, np.uint8)
-    assert (conll._encoding_fault(buffer, 0, buffer.size) < 0) == good
+    assert (lines._encoding_fault(buffer, 0, buffer.size) < 0) == good
 
 
 def test_every_character_is_read() -> None:
