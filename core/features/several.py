@@ -4,7 +4,7 @@ A template looks at one such column and nothing else, so a feature is an entry o
 array from entries to attributes is all the index there is. Outside a sentence such a column has no values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -15,34 +15,10 @@ from core.corpus.bag import Bag, Cells, merged
 from core.corpus.corpus import Corpus
 from core.corpus.vocabulary import Vocabulary, pack
 from core.errors import Invalid
+from core.features.settled import Several
 from core.jit import readonly
 
-Split = Callable[[str], Sequence[str]]
-
 NO_CELLS = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-
-
-@dataclass(frozen=True, slots=True)
-class Several:
-    """A template over a column of several values, as settled: `before` value `after`.
-
-    `rows` are the places it looks at, in tokens away. `of` is the column of the corpus whose values it takes apart, and
-    `split` gives the parts of one; without them it looks at the bags of the corpus.
-    """
-
-    before: str = ""
-    after: str = ""
-    rows: tuple[int, ...] = (0,)
-    of: int | None = None
-    split: Split | None = None
-
-    def name(self, value: str) -> str:
-        """The feature's name."""
-        return f"{self.before}{value}{self.after}"
-
-
-#: Bags are features themselves, by their own names.
-BAG = Several()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,22 +32,22 @@ class Family:
 
     def cells(self, corpus: Corpus, base: Sequence[Vocabulary]) -> Cells:
         """The entries that each token of a corpus has; `base` are the columns that `of_base` is about."""
-        if self.spec.of is None:
+        if self.spec.chain is None:
             bag = bag_of(corpus)
             if bag.vocabulary is self.vocabulary:
                 return bag.cells
             other = bag.vocabulary
             ids = self.vocabulary.lookup(other.text, other.offsets[:-1], other.offsets[1:])
             return bag.cells.mapped(ids)
-        column = corpus.columns[self.spec.of]
-        own = column.vocabulary is base[self.spec.of]
+        column = corpus.columns[self.spec.chain.of]
+        own = column.vocabulary is base[self.spec.chain.of]
         entries = self.of_base if own else self.cells_of(column.vocabulary.strings())
         return entries.of_tokens(column.ids.astype(np.int64))
 
     def cells_of(self, strings: Sequence[str]) -> Cells:
         """The entries of values of the column that is taken apart, known or not."""
-        assert self.spec.split is not None
-        parts = [self.spec.split(text) for text in strings]
+        assert self.spec.chain is not None
+        parts = list(map(self.spec.chain.parts(), strings))
         starts = np.cumsum([0, *map(len, parts)])
         ids = self.vocabulary.lookup(*pack(list(chain.from_iterable(parts))))
         return Cells(starts, ids, NO_CELLS.values).only(ids >= 0)
@@ -149,15 +125,15 @@ def attributes_of(
 
 def _unnumbered(spec: Several, corpus: Corpus) -> Family:
     """A family whose attributes are its entries."""
-    if spec.of is None:
+    if spec.chain is None:
         bag = bag_of(corpus)
         return _identity(Family(spec, bag.vocabulary, NO_CELLS.ids, NO_CELLS))
-    assert spec.split is not None
+    split = spec.chain.parts()
     numbers: dict[str, int] = {}
     ids: list[int] = []
     starts = [0]
-    for text in corpus.columns[spec.of].vocabulary.strings():
-        ids += [numbers.setdefault(part, len(numbers)) for part in spec.split(text)]
+    for text in corpus.columns[spec.chain.of].vocabulary.strings():
+        ids += [numbers.setdefault(part, len(numbers)) for part in split(text)]
         starts.append(len(ids))
     cells = Cells(np.array(starts), np.array(ids, np.int32), NO_CELLS.values)
     return _identity(Family(spec, Vocabulary.from_strings(list(numbers)), NO_CELLS.ids, cells))
@@ -177,12 +153,3 @@ def _shifted(cells: Cells, row: int, offsets: NDArray[np.int64]) -> Cells:
     # Tokens that look outside take from an empty place behind the last.
     starts = np.append(cells.starts, cells.starts[-1])
     return Cells(starts, cells.ids, cells.values).of_tokens(np.where(inside, there, cells.tokens))
-
-
-def substrings_under(n: int) -> Split:
-    """What gives all substrings of fewer than n characters, each once."""
-
-    def split(text: str) -> list[str]:
-        return list(dict.fromkeys(text[i : i + k] for k in range(1, n) for i in range(len(text) - k + 1)))
-
-    return split

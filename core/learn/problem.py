@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpus.arrays import ranges
+from core.corpus.bag import Cells
 from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, slots_of
 from core.features.settled import Features
+from core.features.several import Family, attributes_of, learn_families
 from core.inference.vector import padded
 from core.jit import readonly
 
@@ -39,6 +41,7 @@ class Problem:
     labels: tuple[str, ...]
     edges: bool
     seen_pairs: bool = False
+    independent: bool = False  # every token is labelled on its own
 
     @property
     def width(self) -> int:
@@ -62,6 +65,12 @@ class Problem:
             return self.longest
         lengths = np.sort(np.diff(self.data.offsets))[::-1]
         return int(lengths[:batch].sum())
+
+    def by_token(self) -> "Problem":
+        """The problem with every token a sentence of its own, where they are labelled so."""
+        if not self.independent or self.longest <= 1:
+            return self
+        return replace(self, data=self.data._replace(offsets=readonly(np.arange(self.tokens + 1), np.int64)))
 
     def sample(self, sentences: int) -> "Problem":
         """The problem restricted to so many sentences, spread evenly."""
@@ -116,19 +125,15 @@ class Compiled:
     features: Features
     coder: Coder
     index: FeatureIndex
+    families: tuple[Family, ...]
     codes: Codes
 
     def problem_of(self, corpus: Corpus) -> Problem:
         """Compile another corpus with this one's features. Labels unknown here are numbered behind the known ones."""
         attributes = self.index.look_up(self.coder.code(corpus), corpus.offsets)
         labels, gold = gold_of(corpus, self.problem.labels)
-        return Problem(
-            _sequences(corpus, attributes, gold),
-            self.problem.attributes,
-            labels,
-            self.problem.edges,
-            self.problem.seen_pairs,
-        )
+        data = _sequences(corpus, self.families, self.coder, attributes, gold)
+        return replace(self.problem, data=data, labels=labels)
 
 
 def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
@@ -138,15 +143,21 @@ def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
     coder = Coder.of(features, corpus)
     codes = coder.code(corpus)
     index, attributes = build(slots_of(features, coder.vocabularies), codes, corpus.offsets, features.cutoff)
+    families, attributes_in_all = learn_families(features.several, corpus, features.cutoff, index.size)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
             f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
         )
     problem = Problem(
-        _sequences(corpus, attributes, gold), index.size, labels, features.edges, features.seen_pairs
+        _sequences(corpus, families, coder, attributes, gold),
+        attributes_in_all,
+        labels,
+        features.edges,
+        features.seen_pairs,
+        features.independent,
     )
-    return Compiled(problem, features, coder, index, codes)
+    return Compiled(problem, features, coder, index, families, codes)
 
 
 def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -162,11 +173,19 @@ def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], ND
     return tuple(numbers), ids[corpus.labels.ids]
 
 
-def _sequences(corpus: Corpus, attributes: Attributes, gold: NDArray[np.int32]) -> Sequences:
+def _sequences(
+    corpus: Corpus,
+    families: tuple[Family, ...],
+    coder: Coder,
+    attributes: Attributes,
+    gold: NDArray[np.int32],
+) -> Sequences:
+    singles = Cells(attributes.starts, attributes.rows, np.empty(0, np.float32))
+    cells = attributes_of(families, corpus, coder.base, singles)
     return Sequences(
         offsets=readonly(corpus.offsets, np.int64),
-        starts=attributes.starts,
-        rows=attributes.rows,
-        values=readonly(np.empty(0, np.float32), np.float32),
+        starts=cells.starts,
+        rows=cells.ids,
+        values=cells.values,
         gold=readonly(gold, np.int32),
     )

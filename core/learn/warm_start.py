@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, Slots, find, keys_of
+from core.features.several import Family
 from core.inference.vector import zeros
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
@@ -54,12 +55,25 @@ def _rows_of(model: Model, compiled: Compiled) -> NDArray[np.int64]:
     # Keys mix the template's identity, which is its text: equal in both wherever the template is.
     keys = keys_of(old, a.templates, a.value_starts, values)
     found = np.full(a.size, -1, np.int64)
-    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), found)
+    singles = found[: a.singles]
+    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), singles)
     arity = np.diff(a.value_starts)
-    unknown = np.repeat(np.arange(a.size), arity)[values == UNKNOWN]
-    found[unknown] = -1
-    found[~np.isin(old.seeds, new.seeds)[a.templates]] = -1
+    unknown = np.repeat(np.arange(a.singles), arity)[values == UNKNOWN]
+    singles[unknown] = -1
+    singles[~np.isin(old.seeds, new.seeds)[a.templates]] = -1
+    for family in model.families:
+        for other in compiled.families:
+            if other.spec.same_features(family.spec):
+                found[family.attributes] = _in_family(family.vocabulary, other)
     return found
+
+
+def _in_family(names: Vocabulary, family: Family) -> NDArray[np.int32]:
+    """The attribute of each name in a family, -1 where it has none."""
+    entries = family.vocabulary.lookup(names.text, names.offsets[:-1], names.offsets[1:])
+    known = entries != UNKNOWN
+    entries[known] = family.attributes[entries[known]]
+    return entries
 
 
 def _recoded(slots: Slots, model: Model, coder: Coder) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ def build_model(compiled: Compiled, weights: Weights) -> Model:
     dense = weights.attribute_rows
     live = np.flatnonzero(dense.any(axis=1))
     rows, labels = np.nonzero(dense[live])
-    seen_at = compiled.index.seen_at[live]
+    seen_at = compiled.index.seen_at[live[live < compiled.index.size]]
     templates = (seen_at % len(compiled.index.slots.seeds)).astype(np.int16)
     value_starts, values = _values(compiled, seen_at)
     coder, values = _pruned(compiled, templates, value_starts, values)
@@ -35,6 +35,7 @@ def build_model(compiled: Compiled, weights: Weights) -> Model:
             value_starts=value_starts,
             values=values,
         ),
+        families=tuple(family.restricted(live) for family in compiled.families),
         transitions=readonly(weights.transitions, np.float32),
     )
 
@@ -80,6 +81,7 @@ def _pruned(
     column_of = _columns_of_values(slots, templates, value_starts)
     base_count = len(coder.base)
     whole = {derived.spec.of for derived in coder.derived}
+    whole |= {family.spec.chain.of for family in compiled.families if family.spec.chain is not None}
     kept: list[NDArray[np.int64]] = []
     renumbered = values.copy()
     for column, vocabulary in enumerate(coder.vocabularies):

@@ -8,21 +8,29 @@ from numpy.typing import NDArray
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, Slots, Table, boundary_row, slots_of
 from core.features.settled import Features
+from core.features.several import Family
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for."""
+    """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for.
+
+    First come `singles`, those of templates over one value a token; what the others stand for, their families tell.
+    """
 
     starts: NDArray[np.int64]  # (attributes + 1,)
     labels: NDArray[np.int16]  # label of each weight
     weights: NDArray[np.float32]
-    templates: NDArray[np.int16]  # (attributes,) number of the unigram template
-    value_starts: NDArray[np.int64]  # (attributes + 1,)
+    templates: NDArray[np.int16]  # (singles,) number of the unigram template
+    value_starts: NDArray[np.int64]  # (singles + 1,)
     values: NDArray[np.int32]  # codes of the template's slots
 
     @property
     def size(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def singles(self) -> int:
         return len(self.templates)
 
 
@@ -36,6 +44,7 @@ class Model:
     table: Table
     attributes: Attributes
     transitions: NDArray[np.float32]  # (labels, labels)
+    families: tuple[Family, ...] = ()
 
     @property
     def slots(self) -> Slots:
@@ -47,6 +56,8 @@ class Model:
 
     def attribute_name(self, attribute: int) -> str:
         """Rebuild the name of an attribute, as the template would have written it."""
+        if attribute >= self.attributes.singles:
+            return self._name_in_family(attribute)
         template = int(self.attributes.templates[attribute])
         first, last = self.attributes.value_starts[attribute : attribute + 2]
         places = self.features.slots[template]
@@ -60,3 +71,9 @@ class Model:
             for place, code in zip(places, self.attributes.values[first:last].tolist(), strict=True)
         ]
         return self.features.unigrams[template].joined(values)
+
+    def _name_in_family(self, attribute: int) -> str:
+        for family in self.families:
+            for entry in np.flatnonzero(family.attributes == attribute).tolist():
+                return family.spec.name(family.vocabulary[entry])
+        raise IndexError(attribute)
