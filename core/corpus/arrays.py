@@ -13,3 +13,12 @@ def ranges(begins: Places, ends: Places) -> Places:
     lengths = ends - begins
     where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return where + np.arange(lengths.sum())
+
+
+def numbered(codes: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ids]:
+    """(the distinct codes in order of first sight, the place of each code in these)."""
+    found, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size)
+    return found[order], rank[inverse]
