@@ -116,7 +116,8 @@ class Derived(Spec):
     """A column computed from another: `{"of": 0, "kind": "suffix", "n": 3}`.
 
     `of` is a column of the corpus, by number or name, or another derived column. `n` is the length of a prefix or
-    suffix; `substrings` are all those of fewer than `n` characters. `regex` columns have a `pattern`, in a `dialect`, and `take` whether it matches or what it matches.
+    suffix; `substrings` are all those of fewer than `n` characters, any number a token. `regex` columns have a
+    `pattern`, in a `dialect`, and `take` whether it matches or what it matches.
     """
 
     kind: Literal[

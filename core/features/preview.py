@@ -1,16 +1,18 @@
 """What features a spec makes, without training: of one sentence by name, of a corpus by number."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from core.corpus.bag import Cells
 from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, Codes
-from core.features.index import UNKNOWN, Attributes, Slots, boundary_row, build, code_at, slots_of
+from core.features.index import UNKNOWN, Slots, boundary_row, build, code_at, slots_of
 from core.features.settled import Features
+from core.features.several import NO_CELLS, Family, attributes_of, learn_families
 from core.features.template import Template
 
 #: Tokens whose pairs of attribute and label are marked at a time: some 20 MB of places.
@@ -52,6 +54,12 @@ def names(features: Features, corpus: Corpus) -> list[list[str]]:
     coder = Coder.of(features, corpus)
     codes, vocabularies = coder.code(corpus), coder.vocabularies
     slots = slots_of(features, vocabularies)
+    families, _ = learn_families(features.several, corpus, 1, 0)
+    several = [
+        (family, part)
+        for family in families
+        for part in _entries(family).of_tokens(family.cells(corpus, coder.base), corpus.offsets)
+    ]
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
         for token in range(begin, end):
@@ -60,8 +68,16 @@ def names(features: Features, corpus: Corpus) -> list[list[str]]:
                 values = _values(slots, number, codes, begin, end, token)
                 if UNKNOWN not in values:
                     found.append(named(features, vocabularies, number, template, values))
+            for family, part in several:
+                entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
+                found += [family.spec.name(family.vocabulary[entry]) for entry in entries]
             out.append(found)
     return out
+
+
+def _entries(family: Family) -> Family:
+    """The family with its entries for attributes."""
+    return replace(family, attributes=np.arange(len(family.vocabulary), dtype=np.int32))
 
 
 def named(
@@ -97,24 +113,36 @@ def count(features: Features, corpus: Corpus) -> Counts:
     slots = slots_of(features, coder.vocabularies)
     index, attributes = build(slots, coder.code(corpus), corpus.offsets, features.cutoff)
     template_of = index.seen_at % len(slots.seeds)
-    size, labels = index.size, 0 if corpus.labels is None else len(np.unique(corpus.labels.ids))
+    families, size = learn_families(features.several, corpus, features.cutoff, index.size)
+    singles = Cells(attributes.starts, attributes.rows, NO_CELLS.values)
+    cells = attributes_of(families, corpus, coder.base, singles)
+    labels = 0 if corpus.labels is None else len(np.unique(corpus.labels.ids))
     made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
     occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
     return Counts(
         corpus.tokens,
         labels,
         size,
-        _seen(corpus, attributes, size, edges=features.edges)
+        _seen(corpus, cells, size, edges=features.edges)
         if features.seen_pairs
         else size * labels + labels * labels * features.edges,
-        tuple(
-            TemplateCount(template.name, made[i], int(occurrences[i]))
-            for i, template in enumerate(features.unigrams)
+        (
+            *(
+                TemplateCount(template.name, made[i], int(occurrences[i]))
+                for i, template in enumerate(features.unigrams)
+            ),
+            *(_family_count(family, cells) for family in families),
         ),
     )
 
 
-def _seen(corpus: Corpus, attributes: Attributes, size: int, *, edges: bool) -> int:
+def _family_count(family: Family, cells: Cells) -> TemplateCount:
+    own = family.attributes[family.attributes >= 0]
+    name = family.spec.before.partition(":")[0] or "attributes"
+    return TemplateCount(name, len(own), int(np.count_nonzero(np.isin(cells.ids, own))))
+
+
+def _seen(corpus: Corpus, attributes: Cells, size: int, *, edges: bool) -> int:
     """Pairs of attribute and label, and of adjacent labels, that occur together."""
     if corpus.labels is None:
         return 0
@@ -124,7 +152,7 @@ def _seen(corpus: Corpus, attributes: Attributes, size: int, *, edges: bool) -> 
     for begin in range(0, corpus.tokens, _SLICE_TOKENS):
         starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
         label = np.repeat(gold[begin : begin + _SLICE_TOKENS], np.diff(starts))
-        marks[attributes.rows[starts[0] : starts[-1]].astype(np.int64) * labels + label] = True
+        marks[attributes.ids[starts[0] : starts[-1]].astype(np.int64) * labels + label] = True
     pairs = gold[:-1] * labels + gold[1:]
     within = np.ones(len(pairs), np.bool_)
     within[corpus.offsets[1:-1] - 1] = False

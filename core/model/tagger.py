@@ -98,7 +98,7 @@ def _add_extra(w: Weights, x: Extra, token: int, row: int, width: int, scores: F
 
 
 @kernel
-def _score(
+def score(
     w: Weights, codes: NDArray[np.int32], x: Extra, begin: int, end: int, width: int, s: Scratch
 ) -> None:
     """Scores of every label at every token of the sentence `begin:end`."""
@@ -131,7 +131,7 @@ def _tag(
     for sentence in range(offsets.shape[0] - 1):
         begin, end = offsets[sentence], offsets[sentence + 1]
         if end > begin:
-            _score(w, codes, x, begin, end, width, s)
+            score(w, codes, x, begin, end, width, s)
             viterbi(s.scores, end - begin, w.transitions, w.transposed, labels, width, out, begin)
 
 
@@ -169,7 +169,7 @@ class Tagger:
         transposed = np.zeros((labels, self._width), np.float32)
         transposed[:, :labels] = model.transitions.T
         a = model.attributes
-        self._weights = Weights(
+        self.weights = Weights(
             model.slots, model.table.keys, model.table.rows, _dense(model), a.starts, a.labels, a.weights,
             readonly(transitions.reshape(-1), np.float32), readonly(transposed.reshape(-1), np.float32),
         )  # fmt: skip
@@ -204,16 +204,20 @@ class Tagger:
         """Best label of every token, as ids."""
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
-        templates = len(self._weights.slots.seeds)
-        scratch = Scratch(
+        scratch = self.scratch(longest)
+        _tag(
+            self.weights, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width, scratch, out
+        )  # fmt: skip
+        return out
+
+    def scratch(self, longest: int) -> Scratch:
+        """Room for scoring sentences of up to so many tokens."""
+        templates = len(self.weights.slots.seeds)
+        return Scratch(
             np.empty(longest * self._width, np.float32),
             np.empty(templates, np.uint64),
             np.empty(templates, np.int64),
         )
-        _tag(
-            self._weights, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width, scratch, out
-        )  # fmt: skip
-        return out
 
     def code_corpus(self, corpus: Corpus) -> Coded:
         """A corpus in the model's codes."""
@@ -232,7 +236,7 @@ class Tagger:
         np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=offsets[1:])
         tokens: list[Any] = list(chain.from_iterable(sentences))
         if self.columns == 0:
-            return self._code_bags(sentences, tokens, readonly(offsets, np.int64))
+            return self._code_bags(tokens, readonly(offsets, np.int64))
         columns = self._columns(sentences, tokens)
         coder = self.model.coder
         codes = np.empty((len(coder.base) + len(coder.derived), len(tokens)), np.int32)
@@ -256,9 +260,7 @@ class Tagger:
         ]
         return Coded(readonly(codes, np.int32), offsets, merged(several))
 
-    def _code_bags(
-        self, sentences: Sequence[Sentence], tokens: list[Any], offsets: NDArray[np.int64]
-    ) -> Coded:
+    def _code_bags(self, tokens: list[Any], offsets: NDArray[np.int64]) -> Coded:
         gathered = Gathered()
         try:
             gathered.add_all(tokens)
@@ -276,7 +278,7 @@ class Tagger:
         kinds = set(map(type, tokens))
         if kinds == {str} and self.columns == 1:
             return [tokens]
-        if str in kinds or min(map(len, tokens)) < self.columns:
+        if str in kinds or dict in kinds or min(map(len, tokens)) < self.columns:
             raise self._wrong(sentences)
         return [[token[i] for token in tokens] for i in range(self.columns)]
 
@@ -285,7 +287,7 @@ class Tagger:
         faults = []
         for i, sentence in enumerate(sentences):
             for j, token in enumerate(sentence):
-                have = 1 if isinstance(token, str) else len(token)
+                have = 1 if isinstance(token, str) else 0 if isinstance(token, Mapping) else len(token)
                 if have < self.columns or (isinstance(token, str) and self.columns > 1):
                     reason = (
                         f"this token has {have} column{'s' * (have != 1)}; the model needs {self.columns}"
