@@ -18,6 +18,19 @@ _ESCAPED = re.compile(r"[:\\]")
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]|^$")
 
 
+#: The formats that can hold bags.
+BAG_FORMATS = ("crfsuite", "ndjson")
+
+
+def check_columns(corpus: Corpus, format_name: str) -> None:
+    """Raise Invalid when a corpus of bags is to be written in a format of columns."""
+    if corpus.bag is not None:
+        reason = f"{format_name} holds columns; tokens with named attributes are written as {' or '.join(BAG_FORMATS)}"
+        raise Invalid(
+            "The corpus cannot be written in that format.", [Fault(reason)], code="unwritable_value"
+        )
+
+
 def write_crfsuite(corpus: Corpus) -> Iterator[bytes]:
     """A token a line: the label, if there is one, and attributes. Columns become attributes `name=value`."""
     labels = _names(corpus.labels.vocabulary.strings(), "label") if corpus.labels else []

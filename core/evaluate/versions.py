@@ -31,6 +31,17 @@ class Tagging:
 def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, Tagging]:
     """Tag a labelled corpus, yielding the fraction done."""
     names, gold = gold_of(corpus, tagger.model.labels)
+    predicted = yield from predicted_labels(tagger, corpus)
+    return Tagging(
+        name,
+        evaluate(names, gold, predicted, corpus.offsets),
+        gold == predicted,
+        sentence_counts(names, gold, predicted, corpus.offsets),
+    )
+
+
+def predicted_labels(tagger: Tagger, corpus: Corpus) -> Generator[float, None, NDArray[np.int32]]:
+    """The labels that a model gives to a corpus, as ids of its own, yielding the fraction done."""
     coded, offsets = tagger.code_corpus(corpus), corpus.offsets
     predicted = np.empty(corpus.tokens, np.int32)
     first = 0
@@ -41,12 +52,7 @@ def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, No
         predicted[begin:end] = tagger.decode(coded.part(first, last))
         first = last
         yield end / max(1, corpus.tokens)
-    return Tagging(
-        name,
-        evaluate(names, gold, predicted, offsets),
-        gold == predicted,
-        sentence_counts(names, gold, predicted, offsets),
-    )
+    return predicted
 
 
 def compare_all(
