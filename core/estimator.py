@@ -242,7 +242,7 @@ def _gathered(X: Sequences) -> Gathered:
     return gathered
 
 
-def _labels(y: Labels) -> Iterator[str]:
+def _labels(y: Sequence[Sequence[Any]]) -> Iterator[str]:
     for label in chain.from_iterable(y):
         if not isinstance(label, str) or not label:
             raise ValueError(f"labels are strings, and not empty; {label!r} is not")

@@ -81,7 +81,7 @@ def _number(text: Bytes, start: int, stop: int, out: NDArray[np.float64], at: in
             seen += 1
             if digits < _MOST_DIGITS:
                 mantissa = mantissa * np.uint64(10) + np.uint64(text[i] - 48)
-                digits += mantissa > 0
+                digits += int(mantissa > 0)
                 exponent -= point
             else:
                 exponent += not point
@@ -95,7 +95,7 @@ def _number(text: Bytes, start: int, stop: int, out: NDArray[np.float64], at: in
             i += 1
         first, power = i, 0
         while i < stop and 48 <= text[i] <= 57:
-            power = min(power * 10 + np.int64(text[i] - 48), 9999)
+            power = min(power * 10 + int(text[i]) - 48, 9999)
             i += 1
         if i == first:
             return False

@@ -79,7 +79,8 @@ class Gathered:
         if not isinstance(name, str):
             raise WrongAttribute((), "names of attributes are strings")
         if isinstance(value, (bool, np.bool_, numbers.Real)):
-            if not -MAX_VALUE <= value <= MAX_VALUE:
+            # Compared before it is a float: an integer may be too large for one.
+            if not -MAX_VALUE <= value <= MAX_VALUE:  # type: ignore[operator]
                 raise WrongAttribute((name,), f"a value is a number no further from 0 than {MAX_VALUE:g}")
             self.names.append(prefix + name)
             self.values.append(float(value))

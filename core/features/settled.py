@@ -269,11 +269,11 @@ class _Columns:
         """Settle templates over columns of several values; those that read alike are one."""
         made: dict[tuple[str, ...], Several] = {}
         for template in templates:
-            slot = template.slots[0]
-            before = made.get((*template.literals, slot.source))
-            rows = tuple(dict.fromkeys((*(before.rows if before else ()), slot.row)))
+            (slot,), (before, after) = template.slots, template.literals
+            key = (before, after, slot.source)
+            rows = (*(made[key].rows if key in made else ()), slot.row)
             chain = self.chain(slot, outside=False)
-            made[*template.literals, slot.source] = Several(*template.literals, rows, chain)
+            made[key] = Several(before, after, tuple(dict.fromkeys(rows)), chain)
         return tuple(made.values())
 
     def faults_of(self, template: Template) -> list[Fault]:

@@ -20,7 +20,6 @@ from core.features.columns import Coder, DerivedColumn
 from core.features.index import Table
 from core.features.settled import Several, restored
 from core.features.several import NO_CELLS, Family
-from core.jit import Scalar
 from core.model.model import Attributes, Model
 
 MAGIC = b"TAGSMTH\x01"
@@ -113,7 +112,7 @@ def _model(source: flat_file.FlatFile) -> Model:
 
 
 def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
-    def array(name: str, dtype: type[Scalar]) -> NDArray[Scalar]:
+    def array(name: str, dtype: Any) -> NDArray[Any]:
         return source.array(f"family.{number}.{name}", dtype)
 
     return Family(
