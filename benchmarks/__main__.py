@@ -15,6 +15,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
+    ("rich_edges",),
     ("sun",),
     ("he_wang",),
     ("presets",),

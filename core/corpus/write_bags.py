@@ -13,6 +13,8 @@ from core.errors import Fault, Invalid
 #: Tokens turned into text at a time.
 _CHUNK_TOKENS = 20_000
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 _ESCAPED = re.compile(r"[:\\]")
 #: What a name of CRFsuite's data cannot hold: it would end a field or a line.
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]|^$")
@@ -34,8 +36,9 @@ def check_columns(corpus: Corpus, format_name: str) -> None:
 def write_crfsuite(corpus: Corpus) -> Iterator[bytes]:
     """A token a line: the label, if there is one, and attributes. Columns become attributes `name=value`."""
     labels = _names(corpus.labels.vocabulary.strings(), "label") if corpus.labels else []
-    if any(label.startswith("@") or not label.strip() for label in labels):
-        raise _unwritable("label", next(name for name in labels if name.startswith("@") or not name.strip()))
+    wrong = [label for label in labels if label.startswith("@") or not label.strip(" ")]
+    if wrong:
+        raise _unwritable("label", wrong[0])
     if corpus.bag is not None:
         names = [_names(corpus.bag.vocabulary.strings(), "attribute")]
     else:
@@ -47,6 +50,9 @@ def write_crfsuite(corpus: Corpus) -> Iterator[bytes]:
 
 
 def _crfsuite(corpus: Corpus, labels: list[str], names: list[list[str]]) -> Iterator[bytes]:
+    first = labels[corpus.labels.ids[0]] if corpus.labels is not None and corpus.tokens else ""
+    if first.startswith("\ufeff"):
+        yield BYTE_ORDER_MARK  # A reader takes the first one for the file's.
     for first, last in _parts(corpus):
         begin, end = int(corpus.offsets[first]), int(corpus.offsets[last])
         if corpus.bag is not None:

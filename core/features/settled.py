@@ -107,6 +107,8 @@ class Features:
     derived: tuple[tuple[str, Chain], ...]
     #: The places of each unigram template, in template order.
     slots: tuple[tuple[Place, ...], ...]
+    #: Those of each template that is joined with the label pair.
+    edge_slots: tuple[tuple[Place, ...], ...]
     cutoff: int
     seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
     independent: bool  # every token is labelled on its own
@@ -122,8 +124,13 @@ class Features:
 
     @property
     def edges(self) -> bool:
-        """Whether label bigrams are features: a `B` line is there."""
-        return any(t.kind == "B" for t in self.templates)
+        """Whether label bigrams are features: a `B` line that looks at nothing is there."""
+        return any(t.kind == "B" and not t.slots for t in self.templates)
+
+    @property
+    def rich(self) -> tuple[Template, ...]:
+        """The templates that are joined with the label pair."""
+        return _rich(self.templates)
 
     def record(self) -> dict[str, Any]:
         """Describe the features in plain values, for `restored`."""
@@ -144,6 +151,10 @@ class Features:
             "cutoff": self.cutoff,
             "structure": "independent" if self.independent else "chain",
         }
+
+
+def _rich(templates: tuple[Template, ...]) -> tuple[Template, ...]:
+    return tuple(t for t in templates if t.kind == "B" and t.slots)
 
 
 def restored(record: dict[str, Any]) -> Features:
@@ -210,6 +221,7 @@ def settle(
         described=tuple((name, derived[name]) for name in found.described((*templates, *over_several))),
         derived=tuple((name, chains[name]) for name in names),
         slots=tuple(tuple(map(place, t.slots)) for t in unigrams),
+        edge_slots=tuple(tuple(map(place, t.slots)) for t in _rich(templates)),
         cutoff=cutoff,
         seen_pairs=seen_pairs,
         independent=independent,
@@ -279,8 +291,6 @@ class _Columns:
     def faults_of(self, template: Template) -> list[Fault]:
         """What a template names that is not there."""
         faults = []
-        if template.kind == "B" and template.slots:
-            faults.append("templates joined with the label pair are not trained yet; write B alone")
         alone = len(template.slots) == 1 and template.kind == "U"
         for slot in template.slots:
             if self._several(slot.column) and not (alone and slot.plain and slot.anchor == "token"):

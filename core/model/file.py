@@ -17,10 +17,10 @@ from core.corpus.bag import Cells
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import Table
+from core.features.index import Slots, Table
 from core.features.settled import Several, restored
 from core.features.several import NO_CELLS, Family
-from core.model.model import Attributes, Model
+from core.model.model import Attributes, Model, RichEdges
 
 MAGIC = b"TAGSMTH\x01"
 _VOCABULARY = {"text": np.uint8, "offsets": np.int64, "table": np.int32}
@@ -32,6 +32,7 @@ _ATTRIBUTES = {
     "value_starts": np.int64,
     "values": np.int32,
 }
+_EDGES = {**_ATTRIBUTES, "labels": np.int32}
 
 
 class CorruptModel(Invalid):
@@ -80,6 +81,10 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
         arrays[f"family.{i}.attributes"] = family.attributes
         arrays[f"family.{i}.of_base.starts"] = family.of_base.starts
         arrays[f"family.{i}.of_base.ids"] = family.of_base.ids
+    if model.edges is not None:
+        arrays["edges.keys"], arrays["edges.rows"] = model.edges.table.keys, model.edges.table.rows
+        for field in fields(Attributes):
+            arrays[f"edges.{field.name}"] = getattr(model.edges.attributes, field.name)
     return arrays
 
 
@@ -107,6 +112,12 @@ def _model(source: flat_file.FlatFile) -> Model:
             **{name: array(f"attributes.{name}", dtype) for name, dtype in _ATTRIBUTES.items()}
         ),
         transitions=array("transitions", np.float32, dimensions=2),
+        edges=RichEdges(
+            Table(array("edges.keys", np.uint64), array("edges.rows", np.int32)),
+            Attributes(**{name: array(f"edges.{name}", dtype) for name, dtype in _EDGES.items()}),
+        )
+        if features.rich
+        else None,
         families=tuple(_family(source, i, spec) for i, spec in enumerate(features.several)),
     )
 
@@ -125,24 +136,23 @@ def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
 
 def _check(model: Model) -> None:
     """Every index a kernel follows must lead somewhere, and every search must end."""
-    a, labels, features = model.attributes, len(model.labels), model.features
-    arity = np.diff(model.slots.starts)
+    labels = len(model.labels)
     sound = (
         labels > 0
         and len(set(model.labels)) == labels
         and model.features.columns == len(model.coder.base)
         and model.transitions.shape == (labels, labels)
         and bool(np.isfinite(model.transitions).all())
-        and _rises(a.starts, a.size, len(a.labels))
-        and len(a.labels) == len(a.weights)
-        and _within(a.labels, labels)
-        and bool(np.isfinite(a.weights).all())
-        and _within(a.templates, len(features.slots))
-        and _rises(a.value_starts, a.singles, len(a.values))
-        and bool((np.diff(a.value_starts) == arity[a.templates]).all())
-        and _table_is_sound(model.table, a.singles)
+        and _attributes_are_sound(model.attributes, model.slots, model.table, labels)
+        and (
+            model.edges is None
+            or _attributes_are_sound(
+                model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
+            )
+        )
         and all(_family_is_sound(family, model) for family in model.families)
-        and sum(len(family.attributes) for family in model.families) == a.size - a.singles
+        and sum(len(family.attributes) for family in model.families)
+        == model.attributes.size - model.attributes.singles
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -153,6 +163,19 @@ def _check(model: Model) -> None:
     )
     if not sound:
         raise CorruptModel("The model file's arrays contradict each other")
+
+
+def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int) -> bool:
+    return (
+        _rises(a.starts, a.size, len(a.labels))
+        and len(a.labels) == len(a.weights)
+        and _within(a.labels, labels)
+        and bool(np.isfinite(a.weights).all())
+        and _within(a.templates, len(slots.seeds))
+        and _rises(a.value_starts, a.singles, len(a.values))
+        and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
+        and _table_is_sound(table, a.singles)
+    )
 
 
 def _family_is_sound(family: Family, model: Model) -> bool:

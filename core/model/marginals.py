@@ -5,6 +5,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import Unsupported
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges
@@ -40,6 +41,8 @@ def _marginals(
 
 def marginals(tagger: Tagger, coded: Coded) -> NDArray[np.float32]:
     """The probability of each label at each token, (tokens, labels)."""
+    if tagger.model.edges is not None:
+        raise Unsupported("Probabilities of models with templates of label pairs are not computed yet")
     labels, width = len(tagger.labels), v.padded(len(tagger.labels))
     longest = int(np.max(np.diff(coded.offsets), initial=0))
     e, c = ch.edges(labels, np.float32), ch.chain(max(longest, 1), labels, np.float32)

@@ -79,7 +79,7 @@ def test_the_cutoff_counts_occurrences_in_all_places() -> None:
 
 def test_another_corpus_is_read_with_the_same_attributes() -> None:
     train, other = references(), references(20, seed=2)
-    spec = FeatureSpec(templates="U:%x[0,sub]\nW:%x[0,0]\nB", derived=SUBSTRINGS)
+    spec = FeatureSpec(templates="U:%x[0,sub]\nU2:%x[0,0]\nB", derived=SUBSTRINGS)
     compiled = compile_corpus(spec.resolve(2), train)
     problem = compiled.problem_of(other)
     (family,) = compiled.families
