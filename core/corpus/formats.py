@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from core.corpus import conll, conllu, segmented
+from core.corpus import conll, conllu, crfsuite, named, segmented
 from core.corpus import options as opts
 from core.corpus.brat import BratReader
 from core.corpus.conll import ConllReader
@@ -194,6 +194,8 @@ def warm() -> None:
     """Compile, or load from the cache, the kernels of every reader."""
     conll.warm()
     conllu.warm()
+    crfsuite.warm()
+    named.warm()
     segmented.warm()
 
 
