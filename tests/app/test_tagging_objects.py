@@ -84,12 +84,13 @@ def test_what_is_no_finite_number_is_refused(http: httpx.Client, number: str) ->
 def test_a_name_given_twice_is_refused(http: httpx.Client) -> None:
     body = '{"model": "objects", "sentences": [[{"size": 1, "size": 2}]]}'
     response = http.post("/tag", content=body, headers={"Content-Type": "application/json"})
-    assert_problem(response, 422)
-    assert response.json()["errors"][0]["detail"] == "the name 'size' is there twice"
+    assert_problem(
+        response, 422, "invalid_request", reason="the name 'size' is there twice", pointer="/sentences"
+    )
 
 
 def test_column_text_cannot_hold_objects(http: httpx.Client) -> None:
-    assert_problem(post(http, [[{"size": 1}]], output="conll"), 422)
+    assert_problem(post(http, [[{"size": 1}]], output="conll"), 422, "unwritable_token")
 
 
 def test_a_corpus_of_objects_is_uploaded_and_written_back(http: httpx.Client) -> None:
@@ -98,4 +99,4 @@ def test_a_corpus_of_objects_is_uploaded_and_written_back(http: httpx.Client) ->
     assert made.json()["columns"] == []
     text = http.get(f"/corpora/{made.json()['id']}/content?format=crfsuite").text
     assert text == "B-NAME\tword\\:Rockwell\tsize:2.0\nO\tword\\:said\n\n"
-    assert_problem(http.get(f"/corpora/{made.json()['id']}/content?format=conll"), 422)
+    assert_problem(http.get(f"/corpora/{made.json()['id']}/content?format=conll"), 422, "unwritable_value")
