@@ -11,6 +11,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("quasi_newton",),
     ("tsuruoka",),
     ("features",),
+    ("readers",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.

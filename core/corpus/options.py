@@ -42,9 +42,21 @@ class Options(LabelOptions):
     Not strict, because a query has nothing but strings.
     """
 
+    labelled: bool = Field(
+        default=True, description="Whether the text has labels; without them it can be tagged only."
+    )
+
 
 class ConllOptions(Options):
     """Column text needs no telling: columns are numbered, the label is the last."""
+
+
+class CrfsuiteOptions(Options):
+    """CRFsuite's data needs no telling either."""
+
+
+class NdjsonOptions(Options):
+    """JSON lines say themselves what they are."""
 
 
 def _number(value: object) -> object:
