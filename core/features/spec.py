@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from core.errors import Fault, Invalid
 from core.features.derived import Derived
+from core.features.matched import AnyColumn, MatchedSpec
 from core.features.presets import PRESETS, Preset
 from core.features.template import Slot, Template, parse_crfpp
 from core.specs_base import Spec
@@ -20,7 +21,7 @@ class FeatureSpec(Spec):
 
     templates: Annotated[str, Field(max_length=262_144)] | None = None
     preset: Preset | None = None
-    derived: Annotated[dict[ColumnName, Derived], Field(max_length=256)] = Field(default_factory=dict)
+    derived: Annotated[dict[ColumnName, AnyColumn], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all", "seen"] = "all"
 
@@ -35,6 +36,15 @@ class FeatureSpec(Spec):
                 faults = [replace(fault, pointer="/features/templates") for fault in error.faults]
                 raise Invalid(error.message, faults, code=error.code) from None
         return text
+
+    @property
+    def lexicons(self) -> dict[str, MatchedSpec]:
+        """Columns that need a lexicon, by name."""
+        return {
+            name: column
+            for name, column in self.derived.items()
+            if not isinstance(column, Derived) and column.lexicon_id is not None
+        }
 
     @model_validator(mode="after")
     def _one_source(self) -> "FeatureSpec":
@@ -59,14 +69,16 @@ class FeatureSpec(Spec):
                 "The features name columns that the corpus does not have", faults, code="missing_column"
             )
         used = {slot.column for template in templates for slot in template.slots}
-        names = [name for name in derived if name in used]
+        # Those that look at the sentence come last.
+        names = sorted((n for n in derived if n in used), key=lambda n: not isinstance(derived[n], Derived))
         needed = [column for column in used if isinstance(column, int)] + [derived[name].of for name in names]
         columns = max(needed, default=0) + 1
         positions = {name: columns + i for i, name in enumerate(names)}
         return Features(
             columns=columns,
             templates=templates,
-            derived=tuple((name, derived[name]) for name in names),
+            derived=tuple((name, each) for name in names if isinstance(each := derived[name], Derived)),
+            matched=tuple((name, each) for name in names if not isinstance(each := derived[name], Derived)),
             slots=tuple(
                 tuple(_settled(slot, positions) for slot in t.slots) for t in templates if t.kind == "U"
             ),
@@ -82,10 +94,16 @@ class Features:
     columns: int  # base columns needed: those of the corpus up to the last one used
     templates: tuple[Template, ...]
     derived: tuple[tuple[str, Derived], ...]
+    matched: tuple[tuple[str, MatchedSpec], ...]
     #: (row, column number) of each unigram template, in template order.
     slots: tuple[tuple[tuple[int, int], ...], ...]
     cutoff: int
     seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a column is made from the labels of the training text."""
+        return any(spec.gathers for _, spec in self.matched)
 
     @property
     def unigrams(self) -> tuple[Template, ...]:
@@ -102,7 +120,7 @@ def _settled(slot: Slot, positions: dict[str, int]) -> tuple[int, int]:
 
 
 def _missing_columns(
-    templates: tuple[Template, ...], derived: dict[str, Derived], columns: int
+    templates: tuple[Template, ...], derived: dict[str, Derived | MatchedSpec], columns: int
 ) -> list[Fault]:
     have = f"the corpus has {columns} attribute column{'s' if columns != 1 else ''}, numbered from 0"
     faults = []

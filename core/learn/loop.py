@@ -15,6 +15,7 @@ import numpy as np
 
 from core.corpus.corpus import Corpus
 from core.evaluate.spans import Metrics, evaluate
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.learn import checkpoint, memory, warm_start
 from core.learn.evaluation import Weights
 from core.learn.problem import Problem, compile_corpus
@@ -188,20 +189,21 @@ def train(
     corpus: Corpus,
     dev: Corpus | None,
     *,
+    lexicons: Lexicons = NO_LEXICONS,
     init: Model | None = None,
     resume: Path | None = None,
     carried: Sequence[Mapping[str, Any]] = (),
 ) -> Generator[Progress, None, TrainResult]:
     """Train a model.
 
-    `dev` is the corpus that the spec names; a fraction is split off here. `init` is a model whose weights to start
+    `dev` is the corpus that the spec names; a fraction is split off here. `lexicons` are those that its features name. `init` is a model whose weights to start
     from, `resume` a checkpoint of this same run to go on from; `carried` as in `learn`.
     """
     passes = spec.trainer.passes
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
-    compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus)
+    compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus, lexicons)
     problem = compiled.problem
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
     needed = memory.peak_bytes(spec, problem) / 2**20

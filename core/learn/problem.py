@@ -11,6 +11,7 @@ from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, slots_of
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.spec import Features
 from core.inference.vector import padded
 from core.jit import readonly
@@ -137,12 +138,11 @@ class Compiled:
         )
 
 
-def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
-    """Compile a training corpus."""
+def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
+    """Compile a training corpus. `lexicons` are those that the features name, by id."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
-    coder = Coder.of(features, corpus)
-    codes = coder.code(corpus)
+    coder, codes = Coder.trained(features, corpus, lexicons)
     index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, DerivedColumn
 from core.features.index import Slots, Table, code_at, keys_of
+from core.features.matching import restricted
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
@@ -79,7 +80,7 @@ def _pruned(
     slots, coder = compiled.index.slots, compiled.coder
     column_of = _columns_of_values(slots, templates, value_starts)
     base_count = len(coder.base)
-    whole = {derived.spec.of for derived in coder.derived}
+    whole = {column.spec.of for column in (*coder.derived, *coder.matched)}
     kept: list[NDArray[np.int64]] = []
     renumbered = values.copy()
     for column, vocabulary in enumerate(coder.vocabularies):
@@ -97,7 +98,12 @@ def _pruned(
         )
         for i, d in enumerate(coder.derived)
     )
-    return Coder(base, derived), readonly(renumbered, np.int32)
+    later = kept[base_count + len(derived) :]
+    matched = tuple(
+        restricted(m, _restricted(m.vocabulary, used), _remapped(m.value_of, used))
+        for m, used in zip(coder.matched, later, strict=True)
+    )
+    return Coder(base, derived, matched), readonly(renumbered, np.int32)
 
 
 def _columns_of_values(

@@ -16,13 +16,12 @@ from core import flat_file
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.derived import Derived
 from core.features.index import Table
 from core.features.spec import FeatureSpec
+from core.model import matchers
 from core.model.model import Attributes, Model
 
 MAGIC = b"TAGSMTH\x01"
-_VOCABULARY = {"text": np.uint8, "offsets": np.int64, "table": np.int32}
 _ATTRIBUTES = {
     "starts": np.int64,
     "labels": np.int16,
@@ -65,8 +64,10 @@ def _description(model: Model) -> dict[str, Any]:
         "columns": features.columns,
         "templates": "\n".join(str(template) for template in features.templates),
         "derived": [
-            [name, spec.model_dump(mode="json", exclude_none=True)] for name, spec in features.derived
+            [name, spec.model_dump(mode="json", exclude_none=True)]
+            for name, spec in (*features.derived, *features.matched)
         ],
+        "matchers": matchers.description(model.coder.matched),
         "cutoff": features.cutoff,
     }
 
@@ -74,10 +75,11 @@ def _description(model: Model) -> dict[str, Any]:
 def _arrays(model: Model) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for i, vocabulary in enumerate(model.coder.vocabularies):
-        for part in _VOCABULARY:
+        for part in matchers.VOCABULARY:
             arrays[f"vocabulary.{i}.{part}"] = getattr(vocabulary, part)
     for i, derived in enumerate(model.coder.derived):
         arrays[f"derived.{i}.of_base"] = derived.of_base
+    arrays |= matchers.arrays(model.coder.matched)
     arrays["table.keys"], arrays["table.rows"] = model.table.keys, model.table.rows
     for field in fields(Attributes):
         arrays[f"attributes.{field.name}"] = getattr(model.attributes, field.name)
@@ -87,13 +89,17 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
 
 def _model(source: flat_file.FlatFile) -> Model:
     header, array = source.header, source.array
-    derived = {name: Derived.model_validate(spec) for name, spec in header["derived"]}
     columns = int(header["columns"])
-    spec = FeatureSpec(templates=header["templates"], derived=derived, cutoff=header["cutoff"])
+    spec = FeatureSpec.model_validate(
+        {name: header[name] for name in ("templates", "cutoff")} | {"derived": dict(header["derived"])}
+    )
     features = spec.resolve(columns)
-    count = columns + len(features.derived)
+    first = columns + len(features.derived)
+    count = first + len(features.matched)
     vocabularies = [
-        Vocabulary(**{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in _VOCABULARY.items()})
+        Vocabulary(
+            **{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in matchers.VOCABULARY.items()}
+        )
         for i in range(count)
     ]
     return Model(
@@ -105,6 +111,7 @@ def _model(source: flat_file.FlatFile) -> Model:
                 DerivedColumn(name, spec, vocabularies[columns + i], array(f"derived.{i}.of_base", np.int32))
                 for i, (name, spec) in enumerate(features.derived)
             ),
+            matchers.columns(source, features.matched, vocabularies[first:], vocabularies[:columns]),
         ),
         table=Table(array("table.keys", np.uint64), array("table.rows", np.int32)),
         attributes=Attributes(
@@ -126,12 +133,12 @@ def _check(model: Model) -> None:
         and bool(np.isfinite(model.transitions).all())
         and _rises(a.starts, a.size, len(a.labels))
         and len(a.labels) == len(a.weights)
-        and _within(a.labels, labels)
+        and matchers.within(a.labels, 0, labels)
         and bool(np.isfinite(a.weights).all())
-        and _within(a.templates, len(features.slots))
+        and matchers.within(a.templates, 0, len(features.slots))
         and _rises(a.value_starts, a.size, len(a.values))
         and bool((np.diff(a.value_starts) == arity[a.templates]).all())
-        and _table_is_sound(model.table, a.size)
+        and matchers.is_sound(model.table, a.size)
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -150,20 +157,4 @@ def _rises(starts: NDArray[np.int64], count: int, end: int) -> bool:
         and starts[0] == 0
         and starts[-1] == end
         and bool((np.diff(starts) >= 0).all())
-    )
-
-
-def _within(ids: NDArray[Any], count: int) -> bool:
-    return len(ids) == 0 or (int(ids.min()) >= 0 and int(ids.max()) < count)
-
-
-def _table_is_sound(table: Table, entries: int) -> bool:
-    capacity = len(table.keys)
-    filled = table.keys != 0
-    return (
-        capacity == len(table.rows)
-        and capacity >= 2
-        and capacity & (capacity - 1) == 0
-        and 2 * int(np.count_nonzero(filled)) <= capacity
-        and _within(table.rows[filled], entries)
     )

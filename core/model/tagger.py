@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from core.corpus.vocabulary import pack
 from core.errors import Fault, Invalid
 from core.features.index import UNKNOWN, Slots, feature_key, find
+from core.features.matching import Text
 from core.inference import vector as v
 from core.inference.chain import Floats, viterbi
 from core.jit import kernel, readonly
@@ -173,7 +174,7 @@ class Tagger:
         tokens: list[Any] = list(chain.from_iterable(sentences))
         columns = self._columns(sentences, tokens)
         coder = self.model.coder
-        codes = np.empty((len(coder.base) + len(coder.derived), len(tokens)), np.int32)
+        codes = np.empty((len(coder.vocabularies), len(tokens)), np.int32)
         for i, vocabulary in enumerate(coder.base):
             codes[i] = vocabulary.lookup(*pack(columns[i]))
         for i, derived in enumerate(coder.derived, start=len(coder.base)):
@@ -183,7 +184,14 @@ class Tagger:
             unknown = np.flatnonzero(~known)
             column = columns[derived.spec.of]
             codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
-        return Coded(readonly(codes, np.int32), readonly(offsets, np.int64))
+        places = readonly(offsets, np.int64)
+        texts: dict[int, Text] = {}
+        for i, matched in enumerate(coder.matched, start=len(coder.base) + len(coder.derived)):
+            of = matched.spec.of
+            if of not in texts:
+                texts[of] = _text(columns[of], codes[of], len(coder.base[of]), places)
+            codes[i] = matched.codes(texts[of])
+        return Coded(readonly(codes, np.int32), places)
 
     def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
         """Transpose rows of columns; tokens that are plain strings are a first column."""
@@ -212,6 +220,15 @@ class Tagger:
         return Invalid(
             "Every token must be a string, or every token a row of columns", faults, code="mixed_tokens"
         )
+
+
+def _text(strings: Sequence[str], codes: NDArray[np.int32], known: int, offsets: NDArray[np.int64]) -> Text:
+    """A column as those that look at sentences take it: strings that the model lacks are numbered behind its own."""
+    ids = codes.copy()
+    numbers: dict[str, int] = {}
+    for place in np.flatnonzero(codes == UNKNOWN).tolist():
+        ids[place] = numbers.setdefault(strings[place], known + len(numbers))
+    return Text(ids, list(numbers), offsets)
 
 
 def _dense(model: Model) -> Floats:
