@@ -108,7 +108,7 @@ def _result(job: JobRow) -> dict[str, Any]:
 def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
     """Check a spec against the corpora it names; give their ids."""
     corpus = _corpus(conn, spec.corpus, "/corpus")
-    specs.check_against(spec, len(corpus.columns))
+    specs.check_against(spec, corpus.columns)
     if isinstance(spec, specs.TuneSpec):
         folds.check(corpus.sentences, spec.folds)
     dev = getattr(spec, "dev", None)

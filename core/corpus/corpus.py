@@ -50,6 +50,11 @@ class Corpus:
         return self.columns if self.labels is None else (*self.columns, self.labels)
 
     @property
+    def names(self) -> list[str]:
+        """What the attribute columns are called."""
+        return [column.name for column in self.columns]
+
+    @property
     def sentences(self) -> int:
         return self.offsets.size - 1
 

@@ -34,7 +34,7 @@ def compare(
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
     assert dev is not None
-    compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus, lexicons)
+    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
     problem = compiled.problem
     yield series.started(
         f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels, "

@@ -122,7 +122,7 @@ class _Workbench:
         """Fold `number` as these features see it."""
         if not self.has_compiled(features):
             self._shared, self._folded = folds.shared(features), None
-            settled = self._shared.resolve(len(self._corpus.columns))
+            settled = self._shared.resolve(self._corpus.names)
             self._problem = compile_corpus(settled, self._corpus).problem
         if self._folded != (features, number):
             self._fold = folds.fold_of(self._problem, self._parts[number], features)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from core.corpus.corpus import Corpus
 from core.corpus.vocabulary import Vocabulary, pack
 from core.errors import Invalid
-from core.features.derived import Derived
 from core.features.index import UNKNOWN
 from core.features.matching import NO_LEXICONS, Lexicons, MatchedColumn, Text, trained
-from core.features.spec import Features
+from core.features.settled import Chain, Features
+from core.features.template import WAPITI_REACH, wapiti_boundary
 from core.jit import readonly
 
 Codes = NDArray[np.int32]  # (columns, tokens)
@@ -23,7 +23,7 @@ class DerivedColumn:
     """A derived column: its values, and the value of each entry of the column it comes from."""
 
     name: str
-    spec: Derived
+    spec: Chain
     vocabulary: Vocabulary
     of_base: NDArray[np.int32]  # (base entries,) id here, or UNKNOWN where the entry has no such value
 
@@ -36,6 +36,11 @@ class DerivedColumn:
         if present:
             ids[present] = self.vocabulary.lookup(*pack([values[i] or "" for i in present]))
         return ids
+
+    def mark_first(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
+        """Put what no value tells into the ids of a text: where its sentences begin."""
+        if self.spec.marks_first:
+            ids[offsets[:-1][np.diff(offsets) > 0]] = self.vocabulary.id_of("true")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,19 +110,30 @@ class Coder:
             own = column.vocabulary is self.base[derived.spec.of]
             ids = derived.of_base if own else derived.ids_of(column.vocabulary.strings())
             codes[i] = ids[column.ids]
+            derived.mark_first(codes[i], corpus.offsets)
         if matched:
             codes[len(self.base) + len(self.derived) :] = matched
         return readonly(codes, np.int32)
 
 
-def _derived(name: str, spec: Derived, strings: list[str]) -> DerivedColumn:
+def _derived(name: str, spec: Chain, strings: list[str]) -> DerivedColumn:
     function = spec.function()
     values = [function(text) for text in strings]
     numbers: dict[str, int] = {}
-    for value in values:
+    for value in [*values, *_beside(spec)]:
         if value is not None:
             numbers.setdefault(value, len(numbers))
     ids = np.fromiter(
         (UNKNOWN if value is None else numbers[value] for value in values), np.int32, len(values)
     )
     return DerivedColumn(name, spec, Vocabulary.from_strings(list(numbers)), readonly(ids, np.int32))
+
+
+def _beside(spec: Chain) -> list[str | None]:
+    """Values of a derived column that come from no value of the corpus."""
+    if spec.marks_first:
+        return ["true"]
+    if not spec.outside:
+        return []
+    function = spec.function()
+    return [function(wapiti_boundary(row)) for row in range(-WAPITI_REACH, WAPITI_REACH + 1) if row]

@@ -7,13 +7,16 @@ Codes of values in a column: a vocabulary id (>= 0), `UNKNOWN` for a value the v
 for a place outside the sentence. A template that meets UNKNOWN makes no feature there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.features.spec import Features
+from core.corpus.vocabulary import Vocabulary
+from core.features.settled import Features, Place
+from core.features.template import MAX_ROW, Template, wapiti_boundary
 from core.inference import vector as v
 from core.jit import inlined, kernel, readonly
 
@@ -33,20 +36,32 @@ class Slots(NamedTuple):
     starts: NDArray[np.int32]  # (templates + 1,)
     rows: NDArray[np.int32]  # (slots,)
     columns: NDArray[np.int32]  # (slots,)
+    anchors: NDArray[np.int32]  # (slots,) what a row counts from: _TOKEN, _START or _END
+    outside: NDArray[
+        np.int32
+    ]  # (slots, 2 * MAX_ROW) codes of the places before a sentence, then of those after it
+
+
+# What a row counts from.
+_TOKEN, _START, _END = range(3)
+_ANCHORS = {"token": _TOKEN, "start": _START, "end": _END}
+
+
+def boundary_code(row: int) -> int:
+    """Code a place so many tokens outside a sentence; even before its start, odd after its end."""
+    return 2 * row if row < 0 else -2 * row - 1
 
 
 @inlined
-def boundary_code(position: int, begin: int, end: int) -> int:
-    """Code a position outside the sentence `begin:end`; even before its start, odd after its end."""
-    return 2 * (position - begin) if position < begin else -2 * (position - end + 1) - 1
-
-
-@inlined
-def code_at(codes: NDArray[np.int32], column: int, position: int, begin: int, end: int) -> int:
-    """Code what a template sees at a position: the column's value inside the sentence `begin:end`, else a boundary."""
-    if begin <= position < end:
-        return int(codes[column, position])
-    return boundary_code(position, begin, end)
+def code_at(slots: Slots, s: int, codes: NDArray[np.int32], begin: int, end: int, token: int) -> int:
+    """Code what slot s sees at a token of the sentence `begin:end`: the column's value there, else a boundary."""
+    anchor = slots.anchors[s]
+    position = slots.rows[s] + (token if anchor == _TOKEN else begin if anchor == _START else end)
+    if position < begin:
+        return int(slots.outside[s, begin - position - 1])
+    if position >= end:
+        return int(slots.outside[s, MAX_ROW + position - end])
+    return int(codes[slots.columns[s], position])
 
 
 def boundary_row(code: int) -> int:
@@ -54,16 +69,41 @@ def boundary_row(code: int) -> int:
     return code // 2 if code % 2 == 0 else (-code - 1) // 2
 
 
-def slots_of(features: Features) -> Slots:
-    """Pack the settled templates for the kernels."""
+def slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
+    """Pack the settled templates for the kernels; `vocabularies` are those that code the columns."""
     identities = [template.identity for template in features.unigrams]
-    flat = [slot for slots in features.slots for slot in slots]
+    flat = [
+        (template, place)
+        for template, places in zip(features.unigrams, features.slots, strict=True)
+        for place in places
+    ]
+    outside = [_outside(template, place, features, vocabularies) for template, place in flat]
     return Slots(
         seeds=readonly(np.array([_seed(text) for text in identities], np.uint64), np.uint64),
         starts=readonly(np.cumsum([0, *(len(slots) for slots in features.slots)]), np.int32),
-        rows=readonly(np.array([row for row, _ in flat]), np.int32),
-        columns=readonly(np.array([column for _, column in flat]), np.int32),
+        rows=readonly(np.array([place.slot.row for _, place in flat]), np.int32),
+        columns=readonly(np.array([place.column for _, place in flat]), np.int32),
+        anchors=readonly(np.array([_ANCHORS[place.slot.anchor] for _, place in flat]), np.int32),
+        outside=readonly(np.array(outside).reshape(len(flat), 2 * MAX_ROW), np.int32),
     )
+
+
+def _outside(
+    template: Template, place: Place, features: Features, vocabularies: Sequence[Vocabulary]
+) -> list[int]:
+    """Codes of the places outside a sentence, as a slot sees them."""
+    rows = [min(distance, template.reach) * sign for sign in (-1, 1) for distance in range(1, MAX_ROW + 1)]
+    derived = place.column - features.columns
+    if not 0 <= derived < len(features.derived) or not features.derived[derived][1].outside:
+        return [boundary_code(row) for row in rows]
+    # The names of these places go through the column's function; what that gives is a value like any other.
+    function = features.derived[derived][1].function()
+    values = {row: function(wapiti_boundary(row)) for row in set(rows)}
+    ids = {
+        row: UNKNOWN if value is None else vocabularies[place.column].id_of(value)
+        for row, value in values.items()
+    }
+    return [ids[row] for row in rows]
 
 
 def _seed(text: str) -> int:
@@ -104,7 +144,7 @@ def feature_key(
     """Mix the key of one template at one token of the sentence `begin:end`; 0 when a value is unknown."""
     h = slots.seeds[template]
     for s in range(slots.starts[template], slots.starts[template + 1]):
-        code = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
+        code = code_at(slots, s, codes, begin, end, token)
         if code == UNKNOWN:
             return np.uint64(0)
         h = _mixed(h, code)

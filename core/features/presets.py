@@ -1,14 +1,16 @@
 """Ready-made feature sets: functions of the number of attribute columns a corpus has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from core.features.derived import Derived
 
-Preset = Literal["chunking", "generic"]
+Preset = Literal["chunking", "ner", "pos", "segmentation", "generic"]
+#: Templates in CRF++'s syntax, and the derived columns that they name.
+FeatureSet = tuple[str, dict[str, Derived]]
 
 
-def _chunking(columns: int) -> tuple[str, dict[str, Derived]]:
+def _chunking(columns: int) -> FeatureSet:
     """CRF++'s chunking set: a word window with bigrams and, where there is a second column, its n-grams."""
     words = [f"U0{i}:%x[{row},0]" for i, row in enumerate(range(-2, 3))]
     words += ["U05:%x[-1,0]/%x[0,0]", "U06:%x[0,0]/%x[1,0]"]
@@ -20,7 +22,69 @@ def _chunking(columns: int) -> tuple[str, dict[str, Derived]]:
     return "\n".join([*words, *tags, "B"]), {}
 
 
-def _generic(columns: int) -> tuple[str, dict[str, Derived]]:
+def _ner(columns: int) -> FeatureSet:
+    """Names: words and how they are written in a window, affixes, where sentences begin, bags of near words.
+
+    The templates that work in CoNLL-2002 and 2003 systems (Carreras et al. 2002; Finkel et al. 2005), no lexicons.
+    """
+    lines = [f"W{row:+d}:%x[{row},low]" for row in range(-2, 3)]
+    lines += ["W:%x[0,0]", "WW-:%x[-1,low]/%x[0,low]", "WW+:%x[0,low]/%x[1,low]"]
+    lines += [f"A{name}:%x[0,{name}]" for name in _affixes(1, 6)]
+    lines += [f"H{row:+d}:%x[{row},shape]" for row in range(-2, 3)]
+    lines += ["HH-:%x[-1,shape]/%x[0,shape]", "HH+:%x[0,shape]/%x[1,shape]"]
+    lines += ["HHH:%x[-1,shape]/%x[0,shape]/%x[1,shape]"]
+    lines += [f"O{row:+d}:%x[{row},orth]" for row in range(-1, 2)]
+    lines += ["WO+:%x[0,low]/%x[1,orth]", "WO-:%x[-1,low]/%x[0,orth]", "FO:%x[0,first]/%x[0,orth]"]
+    lines += ["FL:%x[0,first]/%x[0,low]", "LEN:%x[0,len]"]
+    # One template text for several rows: a bag, which says that a word is near and not where.
+    lines += [f"NEXT:%x[{row},low]" for row in range(1, 5)]
+    lines += [f"BEFORE:%x[{row},low]" for row in range(-4, 0)]
+    lines += _further(columns)
+    derived = {
+        "low": Derived(kind="lower"),
+        "shape": Derived(kind="collapsed-shape"),
+        "orth": Derived(kind="orthography"),
+        "first": Derived(kind="first"),
+        "len": Derived(kind="length"),
+        **_affixes(1, 6),
+    }
+    return _text(lines), derived
+
+
+def _pos(columns: int) -> FeatureSet:
+    """Parts of speech (Ratnaparkhi 1996; Toutanova et al. 2003): words, their neighbours, affixes and spelling."""
+    lines = [f"W{row:+d}:%x[{row},low]" for row in range(-2, 3)]
+    lines += ["W:%x[0,0]", "WW-:%x[-1,low]/%x[0,low]", "WW+:%x[0,low]/%x[1,low]"]
+    lines += ["W1W:%x[-1,low]/%x[1,low]"]
+    lines += [f"A{name}:%x[0,{name}]" for name in _affixes(1, 5)]
+    lines += [f"S{row:+d}:%x[{row},suffix3]" for row in (-1, 1)]
+    lines += [f"O{row:+d}:%x[{row},orth]" for row in range(-1, 2)]
+    lines += ["H:%x[0,shape]", "FO:%x[0,first]/%x[0,orth]", "LEN:%x[0,len]"]
+    lines += _further(columns)
+    derived = {
+        "low": Derived(kind="lower"),
+        "shape": Derived(kind="collapsed-shape"),
+        "orth": Derived(kind="orthography"),
+        "first": Derived(kind="first"),
+        "len": Derived(kind="length"),
+        **_affixes(1, 5),
+    }
+    return _text(lines), derived
+
+
+def _segmentation(columns: int) -> FeatureSet:
+    """Words from characters, a token each: n-grams in a window of two (Ng and Low 2004; Sun et al. 2014), classes."""
+    lines = [f"C{row:+d}:%x[{row},0]" for row in range(-2, 3)]
+    lines += [f"CC{row:+d}:%x[{row},0]/%x[{row + 1},0]" for row in range(-2, 2)]
+    lines += ["C1C:%x[-1,0]/%x[1,0]"]
+    lines += [f"CCC{row:+d}:%x[{row},0]/%x[{row + 1},0]/%x[{row + 2},0]" for row in range(-2, 1)]
+    lines += [f"T{row:+d}:%x[{row},class]" for row in range(-1, 2)]
+    lines += ["TTT:%x[-1,class]/%x[0,class]/%x[1,class]"]
+    lines += _further(columns)
+    return _text(lines), {"class": Derived(kind="char-classes")}
+
+
+def _generic(columns: int) -> FeatureSet:
     """A set that serves most tasks untuned: word window, affixes, shape, and a window of every other column."""
     lines = [f"W{row:+d}:%x[{row},0]" for row in range(-2, 3)]
     lines += ["WW-:%x[-1,0]/%x[0,0]", "WW+:%x[0,0]/%x[1,0]", "L:%x[0,lower]"]
@@ -28,20 +92,39 @@ def _generic(columns: int) -> tuple[str, dict[str, Derived]]:
     lines += [f"S{n}:%x[0,suffix{n}]" for n in range(1, 5)]
     lines += [f"H{row:+d}:%x[{row},shape]" for row in range(-1, 2)]
     lines += ["C:%x[0,collapsed]", "HH:%x[-1,collapsed]/%x[0,collapsed]/%x[1,collapsed]"]
-    for column in range(1, columns):
-        lines += [f"X{column}{row:+d}:%x[{row},{column}]" for row in range(-1, 2)]
-        lines += [f"X{column}-:%x[-1,{column}]/%x[0,{column}]", f"X{column}+:%x[0,{column}]/%x[1,{column}]"]
+    lines += _further(columns)
     derived = {
         "lower": Derived(kind="lower"),
         "shape": Derived(kind="shape"),
         "collapsed": Derived(kind="collapsed-shape"),
-        **{f"prefix{n}": Derived(kind="prefix", n=n) for n in range(1, 5)},
-        **{f"suffix{n}": Derived(kind="suffix", n=n) for n in range(1, 5)},
+        **_affixes(1, 4),
     }
-    return "\n".join([*("U" + line for line in lines), "B"]), derived
+    return _text(lines), derived
 
 
-PRESETS: dict[Preset, Callable[[int], tuple[str, dict[str, Derived]]]] = {
+def _affixes(least: int, most: int) -> dict[str, Derived]:
+    return {
+        f"{kind}{n}": Derived(kind=kind, n=n) for kind in ("prefix", "suffix") for n in range(least, most + 1)
+    }
+
+
+def _further(columns: int) -> list[str]:
+    """A window of each column behind the first, and its bigrams."""
+    lines: list[str] = []
+    for column in range(1, columns):
+        lines += [f"X{column}{row:+d}:%x[{row},{column}]" for row in range(-1, 2)]
+        lines += [f"X{column}-:%x[-1,{column}]/%x[0,{column}]", f"X{column}+:%x[0,{column}]/%x[1,{column}]"]
+    return lines
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join([*("U" + line for line in lines), "B"])
+
+
+PRESETS: dict[Preset, Callable[[int], FeatureSet]] = {
     "chunking": _chunking,
+    "ner": _ner,
+    "pos": _pos,
+    "segmentation": _segmentation,
     "generic": _generic,
 }

@@ -196,14 +196,15 @@ def train(
 ) -> Generator[Progress, None, TrainResult]:
     """Train a model.
 
-    `dev` is the corpus that the spec names; a fraction is split off here. `lexicons` are those that its features name. `init` is a model whose weights to start
-    from, `resume` a checkpoint of this same run to go on from; `carried` as in `learn`.
+    `dev` is the corpus that the spec names; a fraction is split off here. `lexicons` are those that its features name.
+    `init` is a model whose weights to start from, `resume` a checkpoint of this same run to go on from; `carried` as in
+    `learn`.
     """
     passes = spec.trainer.passes
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
-    compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus, lexicons)
+    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
     problem = compiled.problem
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
     needed = memory.peak_bytes(spec, problem) / 2**20

@@ -12,7 +12,7 @@ from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, slots_of
 from core.features.matching import NO_LEXICONS, Lexicons
-from core.features.spec import Features
+from core.features.settled import Features
 from core.inference.vector import padded
 from core.jit import readonly
 
@@ -143,7 +143,7 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
     coder, codes = Coder.trained(features, corpus, lexicons)
-    index, attributes = build(slots_of(features), codes, corpus.offsets, features.cutoff)
+    index, attributes = build(slots_of(features, coder.vocabularies), codes, corpus.offsets, features.cutoff)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(

@@ -51,7 +51,7 @@ def _read_values(
         begin, end = offsets[sentences[i]], offsets[sentences[i] + 1]
         at = value_starts[i]
         for s in range(slots.starts[template], slots.starts[template + 1]):
-            values[at] = code_at(codes, slots.columns[s], token + slots.rows[s], begin, end)
+            values[at] = code_at(slots, s, codes, begin, end, token)
             at += 1
 
 

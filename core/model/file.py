@@ -17,7 +17,7 @@ from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
 from core.features.index import Table
-from core.features.spec import FeatureSpec
+from core.features.settled import restored
 from core.model import matchers
 from core.model.model import Attributes, Model
 
@@ -58,17 +58,10 @@ def load(path: Path) -> Model:
 
 
 def _description(model: Model) -> dict[str, Any]:
-    features = model.features
     return {
         "labels": list(model.labels),
-        "columns": features.columns,
-        "templates": "\n".join(str(template) for template in features.templates),
-        "derived": [
-            [name, spec.model_dump(mode="json", exclude_none=True)]
-            for name, spec in (*features.derived, *features.matched)
-        ],
+        "features": model.features.record(),
         "matchers": matchers.description(model.coder.matched),
-        "cutoff": features.cutoff,
     }
 
 
@@ -89,11 +82,8 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
 
 def _model(source: flat_file.FlatFile) -> Model:
     header, array = source.header, source.array
-    columns = int(header["columns"])
-    spec = FeatureSpec.model_validate(
-        {name: header[name] for name in ("templates", "cutoff")} | {"derived": dict(header["derived"])}
-    )
-    features = spec.resolve(columns)
+    features = restored(header["features"])
+    columns = features.columns
     first = columns + len(features.derived)
     count = first + len(features.matched)
     vocabularies = [

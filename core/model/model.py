@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, Slots, Table, boundary_row, slots_of
-from core.features.spec import Features
-from core.features.template import boundary
+from core.features.settled import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class Model:
 
     @property
     def slots(self) -> Slots:
-        return slots_of(self.features)
+        return slots_of(self.features, self.coder.vocabularies)
 
     @property
     def active_features(self) -> int:
@@ -50,14 +49,14 @@ class Model:
         """Rebuild the name of an attribute, as the template would have written it."""
         template = int(self.attributes.templates[attribute])
         first, last = self.attributes.value_starts[attribute : attribute + 2]
-        columns = [column for _, column in self.features.slots[template]]
+        places = self.features.slots[template]
         vocabularies = self.coder.vocabularies
         values = [
-            vocabularies[column][code]
+            vocabularies[place.column][code]
             if code >= 0
-            else boundary(boundary_row(code))
+            else self.features.unigrams[template].boundary(boundary_row(code))
             if code != UNKNOWN
             else "?"
-            for column, code in zip(columns, self.attributes.values[first:last].tolist(), strict=True)
+            for place, code in zip(places, self.attributes.values[first:last].tolist(), strict=True)
         ]
-        return self.features.unigrams[template].expand(values)
+        return self.features.unigrams[template].joined(values)

@@ -184,6 +184,7 @@ class Tagger:
             unknown = np.flatnonzero(~known)
             column = columns[derived.spec.of]
             codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
+            derived.mark_first(codes[i], offsets)
         places = readonly(offsets, np.int64)
         texts: dict[int, Text] = {}
         for i, matched in enumerate(coder.matched, start=len(coder.base) + len(coder.derived)):

@@ -1,5 +1,6 @@
 """What a user asks for: the body of `POST /jobs`, a module a kind."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -64,8 +65,8 @@ def parse_job(body: Any) -> JobSpec:
     return validated(_ANY, body, "The job")
 
 
-def check_against(spec: JobSpec, columns: int) -> None:
-    """Raise Invalid when the features name a column that a corpus of so many attribute columns lacks."""
+def check_against(spec: JobSpec, columns: int | Sequence[str]) -> None:
+    """Raise Invalid when the features name a column that a corpus with these attribute columns lacks."""
     if isinstance(spec, TuneSpec):
         spec.check_columns(columns)
     elif not isinstance(spec, EvaluateSpec):

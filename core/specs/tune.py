@@ -5,7 +5,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -171,8 +171,8 @@ class TuneSpec(Learning):
         draws = self.search.draws(self.seed)
         return tuple(Candidate(i, values, self._with(values)) for i, values in enumerate(draws, start=1))
 
-    def check_columns(self, columns: int) -> None:
-        """Raise Invalid when the features of a candidate name a column that a corpus of so many lacks."""
+    def check_columns(self, columns: int | Sequence[str]) -> None:
+        """Raise Invalid when the features of a candidate name a column that the corpus lacks."""
         for candidate in self.candidates:
             try:
                 candidate.learning.features.resolve(columns)

@@ -1,0 +1,145 @@
+"""The matcher against Python's, against Wapiti's rules as they are written down, and against the clock."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.features.regex import MAX_STEPS, MAX_TEXT, Regex
+
+ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])
+REPEATS = st.sampled_from(["", "*", "+", "?", "*?", "+?", "??", "{1,2}", "{2}", "{2,}", "{0,2}?"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> str:
+    inner = "".join(draw(st.lists(st.tuples(ATOMS, REPEATS).map("".join), min_size=1, max_size=4)))
+    choice = draw(st.sampled_from(["", "|b+", "|"]))
+    return draw(st.sampled_from(["", "^"])) + inner + choice + draw(st.sampled_from(["", "$"]))
+
+
+@given(patterns(), st.text("abc1.-", max_size=8))
+def test_extended_expressions_match_what_python_matches(pattern: str, text: str) -> None:
+    expected = re.search(pattern, text)
+    assert Regex(pattern).find(text) == (expected[0] if expected else None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "match"),
+    [
+        ("", "abc", ""),
+        ("b", "abc", "b"),
+        ("^b", "abc", None),
+        ("^a", "abc", "a"),
+        ("c$", "abc", "c"),
+        ("b$", "abc", None),
+        ("^$", "", ""),
+        # A star takes as few as will do: nothing, unless what follows needs more.
+        (r"\d*", "12", ""),
+        (r"^\d*$", "12", "12"),
+        (r"a.*c", "abcbc", "abc"),
+        # A question mark takes one if it can.
+        ("^.?.?", "abc", "ab"),
+        ("^.?.?.?.?", "abc", "abc"),
+        (".?.?$", "abc", "bc"),
+        (r"\u", "aBc", "B"),
+        (r"\U", "Bc", "c"),
+        (r"^\u\l*$", "Rome", "Rome"),
+        (r"^\u\l*$", "ROme", None),
+        (r"\a\A", "a1", "a1"),
+        (r"\p", "a-b", "-"),
+        (r"\P", "-b", "b"),
+        (r"\w\W", "a_", "a_"),
+        (r"\d\D", "1a", "1a"),
+        (r"\s", "a b", " "),
+        (r"\S", " b", "b"),
+        (r"\.", "a.b", "."),
+        (r"\*\?", "a*?", "*?"),
+        (r"\\", "a\\", "\\"),
+        (r"\q", "q", "q"),
+        # Anchors are anchors at their ends of the expression only.
+        ("a^", "a^", "a^"),
+        ("$a", "$a", "$a"),
+        (r"a\$", "a$", "a$"),
+        ("$*b", "$$b", "$$b"),
+        ("(a|b)", "a", None),
+        ("(a|b)", "x(a|b)", "(a|b)"),
+        ("[ab]+", "a", None),
+        # By characters, not by bytes.
+        ("^.?.?", "čeština", "če"),
+        (r"^\u", "Émile", "É"),
+        (r"\l", "É", None),
+        # Both ways a question mark can go from one place, the second of which matches.
+        ("a?ab", "ab", "ab"),
+    ],
+)
+def test_wapitis_dialect(pattern: str, text: str, match: str | None) -> None:
+    assert Regex(pattern, "wapiti").find(text) == match
+
+
+@pytest.mark.parametrize(
+    ("dialect", "pattern", "reason"),
+    [
+        ("wapiti", "*a", "'*' without a character before it; write it as \\* at character 1"),
+        ("wapiti", "a**", "at character 3"),
+        ("wapiti", "^?", "'?' without a character"),
+        ("wapiti", "a\\", "nothing behind it at character 3"),
+        ("extended", "(a", "a ( without its ) at character 3"),
+        ("extended", "a)", "a ) without its ( at character 2"),
+        ("extended", "[a", "a [ without its ]"),
+        ("extended", "[b-a]", "lesser character"),
+        ("extended", "+a", "nothing before '+' to repeat at character 1"),
+        ("extended", "a**", "a repeat of a repeat"),
+        ("extended", "a{,2}", "a repeat is written"),
+        ("extended", "a{3,2}", "the lesser number first"),
+        ("extended", "a{999}", "counts up to 200"),
+        ("extended", r"(a)\1", "no back references"),
+        ("extended", "(?=a)", "only (...) and (?:...) are groups"),
+        ("extended", r"\b", "no looking around"),
+        ("extended", "((a{99}){99}){99}", f"more than {MAX_STEPS} steps"),
+        ("extended", "(" * 100 + ")" * 100, "groups too deep"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(dialect: str, pattern: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        Regex(pattern, dialect)  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=30), st.text(max_size=20), st.sampled_from(["extended", "wapiti"]))
+def test_no_text_crashes_either_parser(pattern: str, text: str, dialect: str) -> None:
+    regex, reason = _compiled(pattern, dialect)
+    if regex is None:
+        assert re.search(r"at character \d+ of the regular expression$", reason)
+    else:
+        found = regex.find(text)
+        assert found is None or found in text
+
+
+def _compiled(pattern: str, dialect: str) -> tuple[Regex | None, str]:
+    try:
+        return Regex(pattern, dialect), ""  # type: ignore[arg-type]
+    except ValueError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "dialect"),
+    [
+        ("(a*)*b", "extended"),
+        ("(a|a)*b", "extended"),
+        ("(a?){30}a{30}b", "extended"),
+        (".*.*.*.*.*x", "wapiti"),
+    ],
+)
+def test_no_expression_takes_more_steps_than_its_length_times_that_of_the_text(pattern, dialect) -> None:  # type: ignore[no-untyped-def]
+    regex = Regex(pattern, dialect)
+    began = time.perf_counter()
+    assert regex.find("a" * 100_000) is None
+    # Half a million steps at most, a microsecond each; a matcher that backtracks freely would not end.
+    assert time.perf_counter() - began < 5
+
+
+def test_only_the_beginning_of_a_huge_value_is_looked_at() -> None:
+    assert Regex("b").find("a" * MAX_TEXT + "b") is None
