@@ -15,9 +15,11 @@ from urllib.parse import quote
 
 import httpx
 
-from app.records import TERMINAL, Alias, Corpus, Event, Job, Model, Move, Tagged, Version, make
+from app.records import TERMINAL, Alias, Corpus, Event, Job, Model, Move, Preview, Tagged, Version, make
 
-__all__ = ["Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Tagged", "Version"]
+__all__ = [
+    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Preview", "Tagged", "Version",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -73,9 +75,13 @@ class Client:
         source: Path | str | bytes,
         name: str | None = None,
         format: str = "conll",  # noqa: A002  # the contract's name for it
+        options: Mapping[str, str | int] | None = None,
     ) -> Corpus:
-        """Upload a corpus from bytes or from a file; `.gz` and `.zst` files go as they are."""
-        params = {"format": format}
+        """Upload a corpus from bytes or from a file; `.gz` and `.zst` files go as they are.
+
+        `options` are those of the format.
+        """
+        params = {"format": format, **{key: str(value) for key, value in (options or {}).items()}}
         if name is not None:
             params["name"] = name
         if isinstance(source, bytes):
@@ -110,6 +116,15 @@ class Client:
     def delete_corpus(self, corpus_id: str) -> None:
         """Remove a corpus."""
         self._response("DELETE", f"/corpora/{_part(corpus_id)}")
+
+    # Features
+
+    def preview(
+        self, features: Mapping[str, Any], sentence: Sentence, corpus_id: str | None = None
+    ) -> Preview:
+        """Show the features that a spec makes of a sentence; with a corpus, also what that would produce."""
+        body = {"features": features, "sentence": sentence, "corpus": corpus_id}
+        return make(Preview, self._call("POST", "/features/preview", json=body))
 
     # Jobs
 

@@ -18,6 +18,7 @@ class Corpus:
     id: str
     name: str
     format: str
+    options: dict[str, Any]
     sentences: int
     tokens: int
     columns: list[str]
@@ -25,6 +26,17 @@ class Corpus:
     sha256: str
     size_bytes: int
     created_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The features of a sentence, the templates in each syntax, and what a corpus would produce."""
+
+    columns: int
+    templates: dict[str, Any]
+    edges: bool
+    features: list[list[str]]
+    counts: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,13 @@ def corpus(workplace: Workplace, corpus_id: str) -> Generator[Said, None, Corpus
     with workplace.db.read() as conn:
         row = corpora.get(conn, corpus_id)
         blob_id = corpora.blob_id(conn, corpus_id)
-    reader = formats.reader(row.format, max_line_bytes=workplace.settings.max_line_bytes)
+    settings = workplace.settings
+    reader = formats.reader(
+        row.format,
+        max_line_bytes=settings.max_line_bytes,
+        max_text_bytes=settings.max_corpus_bytes,
+        options=row.options,
+    )
     for chunk in blobs.stream(workplace.db, blob_id):
         reader.feed(chunk)
         yield None

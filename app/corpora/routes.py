@@ -6,9 +6,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.corpora import schemas, service
+from app.corpora.parameters import OPTIONS
 from app.corpora.upload import Declared
 from app.deps import DatabaseDep, RuntimeDep
 from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
+from core.corpus import formats
 from core.corpus.report import CorpusReport
 from core.store.corpora import CorpusRow
 from core.store.paging import Page
@@ -17,7 +19,9 @@ router = APIRouter(prefix="/corpora", tags=["corpora"])
 
 #: A name is for people to read: any text without control characters.
 CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Format = Annotated[str, Query(max_length=32, description="How the text is written; today `conll`.")]
+Format = Annotated[
+    str, Query(max_length=32, description=f"How the text is written: {', '.join(formats.known_formats())}.")
+]
 
 UPLOAD_BODY = {
     "requestBody": {
@@ -38,7 +42,7 @@ UPLOAD_BODY = {
 }
 
 
-@router.post("", status_code=201, response_model=schemas.Corpus, openapi_extra=UPLOAD_BODY)
+@router.post("", status_code=201, response_model=schemas.Corpus, openapi_extra={**UPLOAD_BODY, **OPTIONS})
 async def upload(
     request: Request,
     response: Response,
@@ -48,7 +52,12 @@ async def upload(
 ) -> CorpusRow:
     """Store a corpus. Faults are reported with line numbers, up to 100, and then nothing is stored."""
     headers = request.headers
-    declared = Declared(format, headers.get("content-type", ""), headers.get("content-encoding"))
+    declared = Declared(
+        format,
+        {key: value for key, value in request.query_params.items() if key not in {"name", "format"}},
+        headers.get("content-type", ""),
+        headers.get("content-encoding"),
+    )
     corpus = await service.create(
         request.stream(),
         declared,

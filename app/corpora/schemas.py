@@ -1,6 +1,7 @@
 """Shapes of corpora on the wire."""
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ class Corpus(Out):
     id: str
     name: str
     format: str
+    options: dict[str, Any] = Field(description="Of the format, as they were given or by default.")
     sentences: int
     tokens: int
     columns: list[str] = Field(description="Names of the attribute columns, as templates number them.")

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 import anyio.to_thread
 
 from app.corpora.upload import Declared, Upload
+from core.corpus import formats
+from core.corpus.options import stored
 from core.corpus.report import report
 from core.errors import Unavailable
 from core.settings import Settings
@@ -36,9 +38,7 @@ async def create(
     with Upload(declared, settings, settings.data_dir / "spool") as upload:
         async for batch in _batches(body):
             await anyio.to_thread.run_sync(_feed, upload, batch, limiter=threads)
-        return await anyio.to_thread.run_sync(
-            _store, upload, declared.format, name, database, limiter=threads
-        )
+        return await anyio.to_thread.run_sync(_store, upload, declared, name, database, limiter=threads)
 
 
 def page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
@@ -87,19 +87,20 @@ def _feed(upload: Upload, batch: bytes) -> None:
         ) from error
 
 
-def _store(upload: Upload, format_name: str, name: str | None, database: Database) -> CorpusRow:
+def _store(upload: Upload, declared: Declared, name: str | None, database: Database) -> CorpusRow:
     corpus = upload.finish()
     row = CorpusRow(
         id=new_id("crp"),
         name=name or upload.filename or UNNAMED,
-        format=format_name,
+        format=declared.format,
+        options=stored(formats.parse_options(declared.format, declared.options)),
         sentences=corpus.sentences,
         tokens=corpus.tokens,
         columns=[column.name for column in corpus.columns],
         labels=corpus.labels.vocabulary.strings() if corpus.labels else [],
         sha256="",
         size_bytes=0,
-        report=dataclasses.asdict(report(corpus)),
+        report=dataclasses.asdict(report(corpus, upload.repaired_labels)),
         created_at=datetime.now(UTC),
     )
     del corpus  # the transaction needs only what was counted

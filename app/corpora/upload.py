@@ -1,7 +1,7 @@
 """One upload: decode, check, parse and spool as the bytes come, none of it whole in memory."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ class Declared:
     """What the request says about its body."""
 
     format: str
+    options: Mapping[str, object]
     content_type: str
     content_encoding: str | None
 
@@ -37,7 +38,12 @@ class Upload:
 
     def __init__(self, declared: Declared, settings: Settings, spool_dir: Path) -> None:
         self._max_decoded_bytes = settings.max_corpus_bytes
-        self._reader = formats.reader(declared.format, max_line_bytes=settings.max_line_bytes)
+        self._reader = formats.reader(
+            declared.format,
+            max_line_bytes=settings.max_line_bytes,
+            max_text_bytes=settings.max_corpus_bytes,
+            options=declared.options,
+        )
         # A coding of the request covers the whole body, one of the part only its file.
         self._body = self._decoder(declared.content_encoding)
         boundary = boundary_of(declared.content_type)
@@ -51,6 +57,11 @@ class Upload:
     def filename(self) -> str | None:
         """Name that a multipart body gave to its file."""
         return self._part.filename if self._part else None
+
+    @property
+    def repaired_labels(self) -> int:
+        """How many labels were put right, once the corpus is there."""
+        return self._reader.repaired_labels
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the body."""

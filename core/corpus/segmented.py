@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from core.corpus import segmentation
-from core.corpus.arrays import Bytes, Ids, Places
+from core.corpus.arrays import Bytes, Ids, Places, numbered
 from core.corpus.corpus import Column, Corpus
 from core.corpus.intern import empty_pool, intern, vocabulary_of
 from core.corpus.lines import (
@@ -174,15 +174,12 @@ class SegmentedReader(LineReader):
     def _labels(self, codes: Ids) -> Column:
         positions = segmentation.LABELS[self._coding]
         tags = vocabulary_of(self._tags, 0).strings() if self._uses_tags else []
-        found, first, ids = np.unique(codes, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # ids in order of first sight, as in every vocabulary
-        rank = np.empty(order.size, np.int32)
-        rank[order] = np.arange(order.size)
+        found, ids = numbered(codes)
         names = []
-        for code in found[order].tolist():
+        for code in found.tolist():
             tag, position = divmod(code, len(positions))
             names.append(f"{positions[position]}-{tags[tag]}" if tags else positions[position])
-        return Column("label", Vocabulary.from_strings(names), rank[ids])
+        return Column("label", Vocabulary.from_strings(names), ids)
 
 
 def read_segmented(

@@ -19,6 +19,8 @@ _OTHER = len(_TAGS)
 #: speech. (A full stop is not listed: it is a part of speech far more often than a tag.)
 _POSITIONS = frozenset({"B", "I", "E", "S", "M", "[", "]"})
 
+_BILOU = frozenset({"B", "I", "L", "O", "U"})
+
 _START_PAIRS = ((_B, _B), (_I, _B), (_O, _B), (_O, _I), (_E, _E), (_E, _I), (_O, _E))
 _END_PAIRS = ((_B, _B), (_B, _O), (_I, _B), (_I, _O), (_E, _E), (_E, _I), (_E, _O))
 
@@ -43,19 +45,24 @@ class ChunkRules:
     end_table: Flags
 
     @classmethod
-    def of(cls, labels: Sequence[str]) -> "ChunkRules":
+    def of(cls, labels: Sequence[str], *, closed: bool = False) -> "ChunkRules":
         """Rules for these labels.
 
-        Two kinds of label sets are beyond conlleval's own rules. Plain classes are scored as its option -r does,
+        Some kinds of label sets are beyond conlleval's own rules. Plain classes are scored as its option -r does,
         every token a chunk of its class. With a tag S (single) or M (middle) the set is BIOES or BMES: S is a chunk
-        of its own, M means I (and so do B2 and B3 of word segmentation), and a B after an E begins a chunk.
+        of its own, M means I (and so do B2 and B3 of word segmentation), and a B after an E begins a chunk. With
+        L or U, and no tag beyond those of BILOU, L means E and U means S. `closed` says
+        that the set is one of these though it lacks the tag that tells.
         """
         parts = [_parse(label) for label in labels]
         tags = {tag for tag, _ in parts}
         if not tags & _POSITIONS:
             parts = [("O", "") if label == "O" else ("B", label) for label in labels]
-        singles = bool(tags & {"S", "M", "B2"})
         codes = {tag: code for code, tag in enumerate(_TAGS)}
+        singles = closed or bool(tags & {"S", "M", "B2"})
+        if tags <= _BILOU and tags & {"L", "U"}:
+            singles = True
+            codes |= {"L": _E, "U": _S}
         if singles:
             codes |= dict.fromkeys(("M", "B2", "B3"), _I)
         type_names = tuple(dict.fromkeys(["", *(kind for _, kind in parts)]))
@@ -103,3 +110,54 @@ def _ends(singles: bool) -> Flags:
     table[[_B, _I, _E], _S] = True
     table[_E, _B] = singles
     return table
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chunks:
+    """Where chunks stand, by token; all arrays are (tokens,)."""
+
+    first: Flags  # the token begins a chunk
+    last: Flags  # it ends one
+    inside: Flags  # it is in one
+    types: NDArray[np.int64]  # place of its type in `type_names`
+    type_names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        *,
+        closed: bool = False,
+    ) -> "Chunks":
+        """The chunks of labels `ids` in sentences `offsets[i]:offsets[i + 1]`; `closed` as in `ChunkRules.of`."""
+        rules = ChunkRules.of(labels, closed=closed)
+        row, token = with_pauses(ids, offsets, len(labels))
+        starts, ends, types = boundaries(rules, row, len(labels))
+        # A place is inside if the last thing that happened up to it is a start; a break ends whatever is open.
+        happened = np.where(starts | ends, np.arange(row.size), 0)
+        inside = starts[np.maximum.accumulate(happened)] if row.size else starts
+        last = np.zeros(row.size, np.bool_)
+        last[:-1] = inside[:-1] & (starts[1:] | ~inside[1:])
+        return cls(starts[token], last[token], inside[token], types[token], rules.type_names)
+
+
+def with_pauses(
+    ids: NDArray[np.int32], offsets: NDArray[np.int64], pause: int
+) -> tuple[NDArray[np.int64], Flags]:
+    """(the labels of all sentences in one row, the break `pause` after each sentence; where tokens are)."""
+    pauses = offsets[1:] + np.arange(offsets.size - 1)
+    row = np.full(ids.size + pauses.size, pause, np.int64)
+    token = np.ones(row.size, np.bool_)
+    token[pauses] = False
+    row[token] = ids
+    return row, token
+
+
+def boundaries(
+    rules: ChunkRules, row: NDArray[np.int64], pause: int
+) -> tuple[Flags, Flags, NDArray[np.int64]]:
+    """(a chunk starts here, one ends before here, type here) for each place of the row."""
+    previous = np.concatenate([np.array([pause], np.int64), row[:-1]])
+    return rules.starts(previous, row), rules.ends(previous, row), rules.types[row]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluate.chunks import ChunkRules, Flags
+from core.evaluate.chunks import ChunkRules, Flags, boundaries, with_pauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
     rules, place = _rules_of(names)
     pause = len(names)
     ids = np.array([*(place[label] for label in labels), pause], np.int64)
-    starts, ends, types = _boundaries(rules, ids, pause)
+    starts, ends, types = boundaries(rules, ids, pause)
     ends[-1] = True
     spans: list[Span] = []
     first = -1
@@ -161,9 +161,9 @@ def _find(
     # Each sentence is followed by a break, which is outside.
     pauses = offsets[1:] + np.arange(offsets.size - 1)
     pause = len(label_names)
-    g, p = _with_pauses(gold, pauses, pause), _with_pauses(predicted, pauses, pause)
-    gold_starts, gold_ends, gold_types = _boundaries(rules, g, pause)
-    predicted_starts, predicted_ends, predicted_types = _boundaries(rules, p, pause)
+    g, p = with_pauses(gold, offsets, pause)[0], with_pauses(predicted, offsets, pause)[0]
+    gold_starts, gold_ends, gold_types = boundaries(rules, g, pause)
+    predicted_starts, predicted_ends, predicted_types = boundaries(rules, p, pause)
     both_start = gold_starts & predicted_starts & (gold_types == predicted_types)
     apart = (gold_ends != predicted_ends) | (gold_types != predicted_types)
     return _Found(
@@ -181,23 +181,6 @@ def _find(
 def _rules_of(names: tuple[str, ...]) -> tuple[ChunkRules, dict[str, int]]:
     """Rules and ids for a set of labels; a server asks again and again for those of its few models."""
     return ChunkRules.of(names), {name: number for number, name in enumerate(names)}
-
-
-def _with_pauses(ids: NDArray[np.int32], pauses: NDArray[np.int64], pause: int) -> NDArray[np.int64]:
-    """The labels of all sentences in one row, a break after each sentence."""
-    row = np.full(ids.size + pauses.size, pause, np.int64)
-    inside = np.ones(row.size, np.bool_)
-    inside[pauses] = False
-    row[inside] = ids
-    return row
-
-
-def _boundaries(
-    rules: ChunkRules, row: NDArray[np.int64], pause: int
-) -> tuple[Flags, Flags, NDArray[np.int64]]:
-    """(a chunk starts here, one ends before here, type here) for each place of the row."""
-    previous = np.concatenate([np.array([pause], np.int64), row[:-1]])
-    return rules.starts(previous, row), rules.ends(previous, row), rules.types[row]
 
 
 def _correct_places(both_start: Flags, both_end: Flags, apart: Flags) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +34,7 @@ class CorpusRow:
     size_bytes: int
     report: dict[str, Any]
     created_at: datetime
+    options: dict[str, Any] = field(default_factory=dict)  # of its format
 
 
 def insert(conn: Connection, row: CorpusRow, chunks: Iterable[bytes]) -> CorpusRow:

@@ -42,6 +42,7 @@ corpus = sa.Table(
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("format", sa.String(32), nullable=False),
+    sa.Column("options", Json, nullable=False, server_default="{}"),
     sa.Column("sentences", sa.BigInteger, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.Column("columns", Json, nullable=False),

@@ -31,6 +31,7 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
     assert {key: corpus[key] for key in corpus if key not in ("id", "created_at")} == {
         "name": "news",
         "format": "conll",
+        "options": {"labels": None, "repair": False},
         "sentences": 2,
         "tokens": 5,
         "columns": ["0", "1"],
@@ -39,6 +40,22 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
         "size_bytes": len(TEXT),
     }
     assert http.get(f"/corpora/{corpus['id']}").json() == corpus
+
+
+def test_options_of_the_format_are_taken_from_the_query_and_kept(http: httpx.Client) -> None:
+    response = upload(http, "上海  市\n".encode(), format="segmented", coding="2")
+    assert response.status_code == 201, response.text
+    corpus = response.json()
+    assert corpus["options"] == {"labels": None, "repair": False, "coding": 2, "tags": "none"}
+    assert corpus["labels"] == ["B", "I"]
+    assert http.get(f"/corpora/{corpus['id']}").json() == corpus
+
+
+def test_options_that_the_format_does_not_have_are_refused(http: httpx.Client) -> None:
+    response = upload(http, format="conll", coding="2")
+    assert_problem(response, 422, "invalid_options", parameter="coding", reason="not an option of conll")
+    response = upload(http, format="segmented", coding="3")
+    assert_problem(response, 422, "invalid_options", parameter="coding", reason="should be 2, 4 or 6")
 
 
 @pytest.mark.parametrize(

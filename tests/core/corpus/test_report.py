@@ -70,7 +70,7 @@ def test_bioes_faults_are_chunks_not_opened_or_not_closed() -> None:
 
 def test_segmentation_labels_are_checked_too() -> None:
     found = report_of(["B", "M", "E", "S"], ["B", "S"])
-    assert (found.label_scheme, found.bio_fault_count) == ("BIOES", 1)
+    assert (found.label_scheme, found.bio_fault_count) == ("BMES", 1)
 
 
 @pytest.mark.parametrize("labels", [["NN", "VB"], ["I-X", "E-X", "O"], ["[-X", "]-X"], ["O"]])

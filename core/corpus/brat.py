@@ -1,0 +1,265 @@
+"""Read brat stand-off: a zip of pairs `name.txt` and `name.ann`; tokens of the texts, labels in IOB2.
+
+A line of text is a sentence. With `tokens="words"` a token is a run of letters, digits and combining marks, or any
+other character by itself that is no blank; with `"blanks"` it is whatever stands between blanks.
+(https://brat.nlplab.org/standoff.html)
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from tempfile import SpooledTemporaryFile
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpus.archive import Archive, FaultyMember, Member
+from core.corpus.arrays import Ids, Places, numbered
+from core.corpus.corpus import Column, Corpus
+from core.corpus.intern import empty_pool, intern, vocabulary_of
+from core.corpus.lines import MAX_FAULTS, empty_corpus
+from core.corpus.vocabulary import Vocabulary
+from core.errors import Fault, Invalid
+
+Tokens = Literal["words", "blanks"]
+Conflicts = Literal["refuse", "resolve"]
+
+#: An upload up to this size is kept in memory, a larger one on disk, until its end: a zip is read from there.
+_SPOOL_BYTES = 1 << 20
+
+# Kinds of characters.
+_BLANK, _WORD, _OTHER = range(3)
+
+#: The lines of an .ann file that are no text-bound annotations: relations, events, attributes, normalisations, notes.
+_IGNORED = frozenset("REAMN*#")
+
+_ENTITY = re.compile(r"(T[^\t]*)\t([^\t ]+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)\t(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    """Characters `start` to `stop` - 1 are an entity; `line` is where the .ann file says so."""
+
+    name: str
+    type: str
+    start: int
+    stop: int
+    line: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Tokens:
+    """Where the tokens of a text stand, in characters, and where its sentences end, in tokens."""
+
+    starts: Places
+    stops: Places
+    ends: Places
+
+
+class BratReader:
+    """Feed it the bytes of the zip; `finish()` reads it. Raises `Invalid` with members and lines at fault."""
+
+    def __init__(
+        self,
+        *,
+        max_text_bytes: int,
+        labelled: bool = True,
+        tokens: Tokens = "words",
+        conflicts: Conflicts = "refuse",
+        types: Sequence[str] = (),
+    ) -> None:
+        self._max_text_bytes = max_text_bytes
+        self._labelled = labelled
+        self._by_blanks = tokens == "blanks"
+        self._resolve = conflicts == "resolve"
+        self._types = frozenset(types)
+        self._spool = SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115  # closed by finish
+        self._pool = empty_pool(1)
+        self._names = {"O": 0}  # labels met, with a number each
+        self._ids: list[Ids] = []
+        self._labels: list[Ids] = []
+        self._ends: list[Places] = []
+        self._count = 0
+        self._faults: list[Fault] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._spool.write(chunk)
+
+    def finish(self) -> Corpus:
+        """The corpus of all documents, in the order of their texts in the archive."""
+        with self._spool, Archive(self._spool, self._max_text_bytes) as archive:
+            for text, annotations in archive.pairs((".txt", ".ann"), needed=self._labelled):
+                self._document(text, annotations)
+        if self._faults:
+            count = len(self._faults)
+            more = " or more" if count == MAX_FAULTS else ""
+            places = "1 place" if count == 1 else f"{count} places"
+            raise Invalid(
+                f"The corpus cannot be read: {places}{more} at fault.", self._faults, code="invalid_corpus"
+            )
+        if not self._count:
+            raise empty_corpus()
+        return self._corpus()
+
+    def _corpus(self) -> Corpus:
+        column = Column("0", vocabulary_of(self._pool, 0), np.concatenate(self._ids))
+        offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
+        if not self._labelled:
+            return Corpus((column,), None, offsets)
+        found, ids = numbered(np.concatenate(self._labels))
+        names = list(self._names)
+        vocabulary = Vocabulary.from_strings([names[code] for code in found.tolist()])
+        return Corpus((column,), Column("label", vocabulary, ids), offsets)
+
+    def _document(self, text_member: Member, annotation_member: Member | None) -> None:
+        try:
+            text = text_member.text()
+            said = annotation_member.text() if annotation_member else ""
+        except FaultyMember as error:
+            self._fault(error.fault)
+            return
+        tokens = _tokens(text, by_blanks=self._by_blanks)
+        spans: list[tuple[int, int, str]] = []
+        if annotation_member is not None and self._labelled:
+            found = self._annotations(annotation_member.name, said, text)
+            spans = self._spans(annotation_member.name, found, tokens)
+        if not self._faults:
+            self._keep(text, tokens, spans)
+
+    def _keep(self, text: str, tokens: _Tokens, spans: Iterable[tuple[int, int, str]]) -> None:
+        encoded = np.frombuffer(text.encode(), np.uint8)
+        places = _byte_places(text)
+        self._pool, ids = intern(self._pool, encoded, places[tokens.starts], places[tokens.stops], 1)
+        self._ids.append(ids)
+        self._ends.append(tokens.ends + self._count)
+        self._count += ids.size
+        labels = np.zeros(ids.size, np.int32)
+        for first, last, kind in spans:
+            labels[first] = self._names.setdefault(f"B-{kind}", len(self._names))
+            if last > first + 1:
+                labels[first + 1 : last] = self._names.setdefault(f"I-{kind}", len(self._names))
+        self._labels.append(labels)
+
+    def _annotations(self, name: str, said: str, text: str) -> list[_Annotation]:
+        """The text-bound annotations of one .ann file, in order of their places."""
+        found = []
+        for number, ended in enumerate(said.split("\n"), start=1):
+            line = ended.removesuffix("\r")
+            if not line or line[0] in _IGNORED:
+                continue
+            try:
+                annotation = self._annotation(line, number, text)
+            except ValueError as error:
+                self._fault(Fault(f"{name}: {error}", line=number))
+                continue
+            if annotation is not None:
+                found.append(annotation)
+        return sorted(found, key=lambda each: (each.start, each.stop))
+
+    def _annotation(self, line: str, number: int, text: str) -> _Annotation | None:
+        match = _ENTITY.fullmatch(line)
+        if match is None:
+            raise ValueError("not an annotation such as T1, tab, Type 0 5, tab, text")
+        name, kind, places, said = match.groups()
+        if self._types and kind not in self._types:
+            return None
+        parts = [tuple(map(int, part.split(" "))) for part in places.split(";")]
+        for start, stop in parts:
+            if not start < stop <= len(text):
+                raise ValueError(f"{name}: {start} {stop} is no part of a text of {len(text)} characters")
+        if any(after[0] < before[1] for before, after in pairwise(parts)):
+            raise ValueError(f"{name}: its parts are not in order")
+        length = sum(stop - start for start, stop in parts) + len(parts) - 1
+        # Lengths first: a slice for each of many lines that lie would take the square of the time.
+        if (
+            length != len(said)
+            or " ".join(text[start:stop] for start, stop in parts).replace("\n", " ") != said
+        ):
+            raise ValueError(f"{name}: the text at {places} is not what the annotation says it is")
+        if len(parts) > 1 and not self._resolve:
+            raise ValueError(
+                f"{name}: discontinuous; conflicts=resolve takes it from its first to its last character"
+            )
+        return _Annotation(name, kind, parts[0][0], parts[-1][1], number)
+
+    def _spans(self, name: str, found: Sequence[_Annotation], tokens: _Tokens) -> list[tuple[int, int, str]]:
+        """(first token, token after the last, type) of each annotation that stands, in order."""
+        spans: list[tuple[int, int, _Annotation]] = []
+        for each in found:
+            try:
+                first, last = self._aligned(each, tokens)
+            except ValueError as error:
+                self._fault(Fault(f"{name}: {each.name}: {error}", line=each.line))
+                continue
+            if spans and first < spans[-1][1]:
+                before = spans[-1]
+                if not self._resolve:
+                    reason = f"{each.name}: overlaps {before[2].name}; conflicts=resolve keeps the longer"
+                    self._fault(Fault(f"{name}: {reason}", line=each.line))
+                    continue
+                if last - first <= before[1] - before[0]:
+                    continue
+                spans.pop()
+            spans.append((first, last, each))
+        return [(first, last, each.type) for first, last, each in spans]
+
+    def _aligned(self, each: _Annotation, tokens: _Tokens) -> tuple[int, int]:
+        """The tokens that an annotation covers."""
+        first = int(np.searchsorted(tokens.stops, each.start, "right"))
+        last = int(np.searchsorted(tokens.starts, each.stop, "left"))
+        if first >= last:
+            raise ValueError("has no token")
+        sentence = int(np.searchsorted(tokens.ends, first, "right"))
+        if last > tokens.ends[sentence]:
+            raise ValueError("goes beyond its line of text")
+        if not self._resolve and (tokens.starts[first] < each.start or tokens.stops[last - 1] > each.stop):
+            raise ValueError("begins or ends inside a token; conflicts=resolve takes the whole token")
+        return first, last
+
+    def _fault(self, fault: Fault) -> None:
+        self._faults.append(fault)
+        if len(self._faults) >= MAX_FAULTS:
+            raise Invalid(
+                f"The corpus cannot be read: {MAX_FAULTS} places or more at fault.",
+                self._faults,
+                code="invalid_corpus",
+            )
+
+
+def _points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32, copy=False)
+
+
+def _byte_places(text: str) -> Places:
+    """(characters + 1,): where each character begins in UTF-8."""
+    points = _points(text)
+    places = np.zeros(points.size + 1, np.int64)
+    np.cumsum(1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000), out=places[1:])
+    return places
+
+
+def _kind(point: int) -> int:
+    character = chr(point)
+    if character.isspace() or character == "\ufeff":
+        return _BLANK
+    return _WORD if character.isalnum() or unicodedata.category(character)[0] == "M" else _OTHER
+
+
+def _tokens(text: str, *, by_blanks: bool) -> _Tokens:
+    """Find tokens and sentences; what a character is, is asked once of each different one."""
+    points = _points(text)
+    distinct, places = np.unique(points, return_inverse=True)
+    kinds = np.array([_kind(point) for point in distinct.tolist()], np.int8)[places]
+    if by_blanks:
+        kinds = np.minimum(kinds, _WORD)
+    before = np.concatenate([np.full(1, _BLANK, np.int8), kinds[:-1]])
+    after = np.concatenate([kinds[1:], np.full(1, _BLANK, np.int8)])
+    starts = np.flatnonzero((kinds != _BLANK) & ((kinds != before) | (kinds == _OTHER)))
+    stops = np.flatnonzero((kinds != _BLANK) & ((kinds != after) | (kinds == _OTHER))) + 1
+    newlines = np.flatnonzero(points == 10)
+    ends = np.unique(np.append(np.searchsorted(starts, newlines), starts.size))
+    return _Tokens(starts, stops, ends[ends > 0].astype(np.int64))
