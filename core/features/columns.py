@@ -69,8 +69,13 @@ class Coder:
         return Coder.trained(features, corpus, lexicons)[0]
 
     @property
+    def made(self) -> tuple[DerivedColumn | MatchedColumn, ...]:
+        """The columns behind those of the corpus."""
+        return (*self.derived, *self.matched)
+
+    @property
     def vocabularies(self) -> tuple[Vocabulary, ...]:
-        return (*self.base, *(column.vocabulary for column in (*self.derived, *self.matched)))
+        return (*self.base, *(column.vocabulary for column in self.made))
 
     def code(self, corpus: Corpus) -> Codes:
         """Code every token of a corpus; the work per string is once a distinct value."""

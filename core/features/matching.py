@@ -156,15 +156,24 @@ def raw_codes(
     if isinstance(spec, TextColumn):
         found = matcher.trie.starting(tokens, offsets, spec.n)
         return np.append(matcher.kinds, np.int32(-1))[found]
+    return _gathered_codes(spec, matcher, tokens, offsets, left_out)
+
+
+def _gathered_codes(
+    spec: WordColumn | WordLengthColumn | WordPairColumn,
+    matcher: Matcher,
+    tokens: Ids,
+    offsets: Places,
+    left_out: Dictionary | None,
+) -> Ids:
+    """What is found of a dictionary of training text."""
     words = left_out.words if left_out else None
     if isinstance(spec, WordColumn):
         return matcher.trie.starting(tokens, offsets, spec.n, words)
     if isinstance(spec, WordLengthColumn):
         return matcher.trie.lengths(tokens, offsets, spec.longest, spec.side, words)
-    return pairs_in(
-        matcher.trie, matcher.pairs, tokens, offsets, (spec.shortest, spec.longest), spec.rank,
-        left_out.bigrams if left_out else None,
-    )  # fmt: skip
+    lengths, bigrams = (spec.shortest, spec.longest), left_out.bigrams if left_out else None
+    return pairs_in(matcher.trie, matcher.pairs, tokens, offsets, lengths, spec.rank, bigrams)
 
 
 @kernel

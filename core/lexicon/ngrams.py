@@ -87,7 +87,8 @@ def _variety(number: NDArray[np.int64], beside: NDArray[np.int64], size: int) ->
     inside = beside != _EDGE
     pairs = np.unique(number[inside] * (MAX_CHARACTERS + 1) + beside[inside])
     variety = np.bincount(pairs // (MAX_CHARACTERS + 1), minlength=size)
-    return np.maximum(variety + np.bincount(number[~inside], minlength=size), 1)
+    whole: NDArray[np.int64] = np.maximum(variety + np.bincount(number[~inside], minlength=size), 1)
+    return whole
 
 
 def _information(
@@ -97,4 +98,5 @@ def _information(
     bits = np.log2(counts / counts.sum())
     for k in range(n):
         bits -= np.log2(frequency[_digit(distinct, k)] / total)
-    return np.clip(np.rint(bits), 0, MAX_BITS).astype(np.int64)
+    whole: NDArray[np.int64] = np.clip(np.rint(bits), 0, MAX_BITS).astype(np.int64)
+    return whole

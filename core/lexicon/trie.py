@@ -82,7 +82,7 @@ def count_own(counts: Counts, begin: int, end: int, by: int) -> None:
 @inlined
 def counts_here(counts: Counts, entry: int) -> bool:
     """Whether an entry occurs often enough outside of the sentence."""
-    return counts.total.shape[0] == 0 or counts.total[entry] - counts.here[entry] >= counts.least
+    return counts.total.shape[0] == 0 or bool(counts.total[entry] - counts.here[entry] >= counts.least)
 
 
 @kernel

@@ -80,7 +80,7 @@ def _pruned(
     slots, coder = compiled.index.slots, compiled.coder
     column_of = _columns_of_values(slots, templates, value_starts)
     base_count = len(coder.base)
-    whole = {column.spec.of for column in (*coder.derived, *coder.matched)}
+    whole = {column.spec.of for column in coder.made}
     kept: list[NDArray[np.int64]] = []
     renumbered = values.copy()
     for column, vocabulary in enumerate(coder.vocabularies):
