@@ -1,6 +1,6 @@
 """Columns whose values depend on the whole sentence or on a lexicon: what a spec says of them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
 
@@ -12,6 +12,11 @@ ColumnNumber = Annotated[int, Field(ge=0, le=255)]
 #: Tokens of a dictionary word: the trie is walked so far from every token.
 WordLength = Annotated[int, Field(ge=1, le=16)]
 Least = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+#: How a word lies at a token.
+Side = Literal["start", "end", "inside"]
+SIDES: tuple[Side, ...] = get_args(Side)
 
 
 class _Matched(Spec):
@@ -114,7 +119,7 @@ class WordLengthColumn(_Gathered):
     """
 
     kind: Literal["word-length"]
-    side: Literal["start", "end", "inside"]
+    side: Side
     longest: WordLength = 6
 
 

@@ -5,18 +5,15 @@ function that has an inverse, so no two edges share one. A token that no entry h
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.corpus.arrays import Ids, Places
 from core.features.index import Table, find
+from core.features.matched import SIDES, Side
 from core.jit import inlined, kernel, readonly
-
-#: How an entry lies at a token.
-Side = Literal["start", "end", "inside"]
-SIDES: tuple[Side, ...] = get_args(Side)
 
 _M1 = np.uint64(0xFF51AFD7ED558CCD)
 _M2 = np.uint64(0xC4CEB9FE1A85EC53)
