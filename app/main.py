@@ -16,6 +16,7 @@ from starlette.types import Scope
 from app import errors, openapi
 from app.corpora.routes import router as corpora
 from app.deps import Runtime
+from app.features.routes import router as features
 from app.health.routes import router as health
 from app.health.service import Health
 from app.jobs.live import LiveEvents
@@ -67,7 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, lexicons, jobs, models, health):
+    for router in (tagging, corpora, lexicons, jobs, models, features, health):
         app.include_router(router)
     openapi.install(app)
     return app

@@ -10,12 +10,14 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("service",),
     ("quasi_newton",),
     ("tsuruoka",),
+    ("features",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
     ("sun",),
     ("he_wang",),
+    ("presets",),
     ("tsuruoka", "--tune"),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from core.corpus import report
+from core.corpus import formats, report
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
@@ -62,6 +62,7 @@ def _seconds(action: Callable[[], None]) -> float:
 @cache
 def _serving() -> None:
     report.warm()
+    formats.warm()
     corpus = _corpus()
     compiled = compile_corpus(FeatureSpec().resolve(len(corpus.columns)), corpus)
     problem = compiled.problem

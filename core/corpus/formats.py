@@ -1,9 +1,10 @@
 """The formats a corpus can come in: one entry each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from core.corpus import conll, conllu, segmented
 from core.corpus import options as opts
 from core.corpus.brat import BratReader
 from core.corpus.conll import ConllReader
@@ -12,6 +13,10 @@ from core.corpus.corpus import Corpus
 from core.corpus.labels import recode
 from core.corpus.options import BratOptions, ConllOptions, ConlluOptions, Options, SegmentedOptions
 from core.corpus.segmented import SegmentedReader
+from core.corpus.write import write_conll
+from core.corpus.write_brat import write_brat
+from core.corpus.write_conllu import write_conllu
+from core.corpus.write_segmented import write_segmented
 from core.errors import Fault, Invalid
 
 Chosen = TypeVar("Chosen", bound=Options)
@@ -35,10 +40,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Format(Generic[Chosen]):
-    """How one format is read, and with which options."""
+    """How one format is read and written, and with which options."""
 
     options: type[Chosen]
     reader: Callable[[Chosen, Limits, bool], Reader]
+    #: Raises what it has to say before it gives the first chunk.
+    writer: Callable[[Corpus, Chosen], Iterator[bytes]]
+    media_type: str = "text/plain; charset=utf-8"
 
 
 class CorpusReader:
@@ -88,10 +96,14 @@ def _brat(options: BratOptions, limits: Limits, labelled: bool) -> Reader:
 
 
 _FORMATS: dict[str, Format[Any]] = {
-    "conll": Format(ConllOptions, _conll),
-    "conllu": Format(ConlluOptions, _conllu),
-    "segmented": Format(SegmentedOptions, _segmented),
-    "brat": Format(BratOptions, _brat),
+    "conll": Format(ConllOptions, _conll, lambda corpus, _: write_conll(corpus)),
+    "conllu": Format(
+        ConlluOptions, _conllu, lambda corpus, options: write_conllu(corpus, options.columns, options.label)
+    ),
+    "segmented": Format(
+        SegmentedOptions, _segmented, lambda corpus, options: write_segmented(corpus, options.tags)
+    ),
+    "brat": Format(BratOptions, _brat, lambda corpus, _: write_brat(corpus), "application/zip"),
 }
 
 
@@ -120,9 +132,46 @@ def reader(
 ) -> CorpusReader:
     """A reader of `format`."""
     chosen = parse_options(format, options or {})
-    return CorpusReader(
-        _format(format).reader(chosen, Limits(max_line_bytes, max_text_bytes), labelled), chosen
-    )
+    limits = Limits(max_line_bytes, max_text_bytes)
+    return CorpusReader(_format(format).reader(chosen, limits, labelled and chosen.labelled), chosen)
+
+
+def read(
+    chunks: Iterable[bytes],
+    format: str,  # noqa: A002
+    *,
+    max_line_bytes: int,
+    max_text_bytes: int = 1 << 30,
+    options: Mapping[str, object] | None = None,
+) -> Corpus:
+    """The corpus in `chunks`, which may be cut anywhere."""
+    reading = reader(format, max_line_bytes=max_line_bytes, max_text_bytes=max_text_bytes, options=options)
+    for chunk in chunks:
+        reading.feed(chunk)
+    return reading.finish()
+
+
+def media_type(format: str) -> str:  # noqa: A002
+    """What a corpus written in `format` is."""
+    return _format(format).media_type
+
+
+def write(
+    corpus: Corpus,
+    format: str,  # noqa: A002
+    options: Mapping[str, object] | None = None,
+) -> Iterator[bytes]:
+    """The corpus in `format`, a chunk at a time, its labels in the coding that the options ask for."""
+    chosen = parse_options(format, options or {})
+    recoded = recode(corpus, chosen.labels, repair=chosen.repair)
+    return _format(format).writer(recoded.corpus, chosen)
+
+
+def warm() -> None:
+    """Compile, or load from the cache, the kernels of every reader."""
+    conll.warm()
+    conllu.warm()
+    segmented.warm()
 
 
 def _format(name: str) -> Format[Any]:

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpus.arrays import Bytes, Ids, Places
-from core.corpus.vocabulary import Vocabulary, check_spans, hash_bytes, same_bytes, table_capacity
+from core.corpus.vocabulary import (
+    STEPS_AT_ONCE,
+    STEPS_EACH,
+    Vocabulary,
+    check_spans,
+    flooded,
+    hash_bytes,
+    same_bytes,
+    table_capacity,
+)
 from core.jit import Scalar, kernel, readonly
 
 #: Odd, so that different columns give different hashes to the same string.
@@ -27,16 +36,22 @@ class Pool(NamedTuple):
     ids: Ids  # the entry's number within its column
     table: Ids  # open addressing, -1 empty, at most half full
     counts: Places  # distinct strings so far, by column
-    used: Places  # (1,): how many entries there are
+    used: (
+        Places  # (3,): how many entries there are, strings looked up, and steps walked in the table for them
+    )
 
 
 @kernel
-def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int, out: Ids) -> None:
-    """out[k] = number of buffer[starts[k]:stops[k]] in column k % width, new if need be; room is reserved."""
+def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int, out: Ids) -> int:
+    """out[k] = number of buffer[starts[k]:stops[k]] in column k % width, new if need be; room is reserved.
+
+    Returns -1, or the first k that was given up because of too many steps so far.
+    """
     # Taken apart once: arrays fetched from a tuple in the loop cost an atomic reference count each time.
     text, offsets, hashes, columns, ids, table, counts, used = pool
     mask = table.size - 1
     entries = used[0]
+    steps = STEPS_AT_ONCE + STEPS_EACH * used[1] - used[2]  # that may yet be walked
     column = 0
     for k in range(starts.size):
         start = starts[k]
@@ -44,6 +59,7 @@ def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int
         h = hash_bytes(buffer, start, start + length) ^ (np.uint64(column) * _COLUMN_STEP)
         slot = np.int64(h & np.uint64(mask))
         entry = table[slot]
+        steps += STEPS_EACH
         while entry >= 0:
             begin = offsets[entry]
             if (
@@ -55,6 +71,9 @@ def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int
                 break
             slot = (slot + 1) & mask
             entry = table[slot]
+            steps -= 1
+            if steps < 0:
+                return k
         if entry < 0:
             begin = offsets[entries]
             for i in range(length):
@@ -71,6 +90,9 @@ def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int
         if column == width:
             column = 0
     used[0] = entries
+    used[1] += starts.size
+    used[2] = STEPS_AT_ONCE + STEPS_EACH * used[1] - steps
+    return -1
 
 
 @kernel
@@ -94,7 +116,7 @@ def empty_pool(columns: int) -> Pool:
         np.empty(0, np.int32),
         np.full(8, -1, np.int32),
         np.zeros(columns, np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(3, np.int64),
     )
 
 
@@ -128,9 +150,12 @@ def intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int)
         raise ValueError("the spans are not rows of that width")
     pool = _reserve(pool, starts.size, int((stops - starts).sum()))
     out = np.empty(starts.size, np.int32)
-    _intern(
+    given_up = _intern(
         pool, readonly(buffer, np.uint8), readonly(starts, np.int64), readonly(stops, np.int64), width, out
     )
+    if given_up >= 0:
+        row, column = divmod(int(pool.used[1]) + given_up, width)
+        raise flooded(f"token {row + 1}, column {column}: ")
     return pool, out
 
 

@@ -42,6 +42,10 @@ class Options(LabelOptions):
     Not strict, because a query has nothing but strings.
     """
 
+    labelled: bool = Field(
+        default=True, description="Whether the text has labels; without them it can be tagged only."
+    )
+
 
 class ConllOptions(Options):
     """Column text needs no telling: columns are numbered, the label is the last."""

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from core.corpus.arrays import Bytes, Ids, Places
-from core.errors import Invalid
+from core.errors import Fault, Invalid
 from core.jit import kernel, readonly
 
 #: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd
@@ -64,9 +64,19 @@ def same_bytes(a: Bytes, a_start: int, b: Bytes, b_start: int, length: int) -> b
     return i == length
 
 
+#: The hash is known to all, so strings can be made that all want the same slot, and each of n would walk past those
+#: before it. In a table half full a walk is half a step on average; beyond these steps a string, and some at once for
+#: the luck of small tables, a vocabulary is refused rather than built in the square of its size.
+STEPS_EACH = 16
+STEPS_AT_ONCE = 1 << 20
+
+_FLOODED = -2
+
+
 @kernel
 def _build_table(text: Bytes, offsets: Places, table: Ids) -> int:
-    """Fill an empty table with ids 0..n-1; returns the first id whose string came before, or -1."""
+    """Fill an empty table with ids 0..n-1; returns the first id whose string came before, -1, or `_FLOODED`."""
+    steps = STEPS_AT_ONCE + STEPS_EACH * offsets.size
     mask = np.uint64(table.size - 1)
     for entry in range(offsets.size - 1):
         start = offsets[entry]
@@ -79,6 +89,9 @@ def _build_table(text: Bytes, offsets: Places, table: Ids) -> int:
             ):
                 return entry
             slot = (slot + 1) & (table.size - 1)
+            steps -= 1
+            if steps < 0:
+                return _FLOODED
         table[slot] = entry
     return -1
 
@@ -166,6 +179,15 @@ def check_spans(buffer: Bytes, starts: Places, stops: Places) -> None:
         raise ValueError("a span lies outside the buffer")
 
 
+def flooded(where: str) -> Invalid:
+    """The error for strings that were made to collide."""
+    return Invalid(
+        "The values cannot be numbered: too many have colliding hashes, which does not happen by chance.",
+        [Fault(f"{where}one of very many values with colliding hashes")],
+        code="hash_flood",
+    )
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Vocabulary:
     """Distinct strings numbered from 0."""
@@ -211,6 +233,8 @@ class Vocabulary:
         _gather(buffer, starts, readonly(offsets, np.int64), text)
         table = np.full(table_capacity(starts.size), -1, np.int32)
         twice = _build_table(readonly(text, np.uint8), readonly(offsets, np.int64), table)
+        if twice == _FLOODED:
+            raise flooded("")
         if twice >= 0:
             raise ValueError(f"string {twice} occurs twice")
         return cls(text, offsets, table)

@@ -1,6 +1,7 @@
 """Write a corpus as column text, the inverse of reading it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from core.errors import Fault, Invalid
 _CHUNK_TOKENS = 20_000
 
 _BYTE_ORDER_MARK = "\ufeff"
+
+Cells = tuple[list[str], Ids]  # the strings that a column can hold, and which of them each token has
 
 
 def write_conll(
@@ -30,10 +33,19 @@ def write_conll(
     return _chunks(columns, corpus.offsets.tolist())
 
 
-def _chunks(columns: list[tuple[list[str], Ids]], bounds: list[int]) -> Iterator[bytes]:
+def _chunks(columns: list[Cells], bounds: list[int]) -> Iterator[bytes]:
     if bounds[-1] and columns[0][0][columns[0][1][0]].startswith(_BYTE_ORDER_MARK):
         # A reader takes the first mark for the file's.
         yield _BYTE_ORDER_MARK.encode()
+    for cells, cuts in batches(columns, bounds):
+        rows = [" ".join(row) for row in zip(*cells, strict=True)]
+        yield "".join("\n".join(rows[a:b]) + "\n\n" for a, b in cuts).encode()
+
+
+def batches(
+    columns: Sequence[Cells], bounds: list[int]
+) -> Iterator[tuple[list[list[str]], list[tuple[int, int]]]]:
+    """Some sentences at a time: (by column, the strings of their tokens; where each sentence lies in these)."""
     first = 0
     while first < len(bounds) - 1:
         last = first + 1
@@ -41,12 +53,7 @@ def _chunks(columns: list[tuple[list[str], Ids]], bounds: list[int]) -> Iterator
             last += 1
         begin, end = bounds[first], bounds[last]
         cells = [[strings[i] for i in ids[begin:end].tolist()] for strings, ids in columns]
-        rows = [" ".join(row) for row in zip(*cells, strict=True)]
-        text = [
-            "\n".join(rows[bounds[sentence] - begin : bounds[sentence + 1] - begin]) + "\n\n"
-            for sentence in range(first, last)
-        ]
-        yield "".join(text).encode()
+        yield cells, [(a - begin, b - begin) for a, b in pairwise(bounds[first : last + 1])]
         first = last
 
 
@@ -70,9 +77,14 @@ def _checked(column: str, strings: list[str]) -> list[str]:
     """Refuse what could not be read back: empty values, blanks, control characters, document marks."""
     for string in strings:
         if not string or string == "-DOCSTART-" or any(c <= " " or c == "\x7f" for c in string):
-            raise Invalid(
-                "The corpus has a value that column text cannot hold.",
-                [Fault(f"column {column}: {string!r}")],
-                code="unwritable_value",
-            )
+            raise unwritable("column text", column, string)
     return strings
+
+
+def unwritable(what: str, column: str, string: str) -> Invalid:
+    """The error for a value that a format has no way to say."""
+    return Invalid(
+        f"The corpus has a value that {what} cannot hold.",
+        [Fault(f"column {column}: {string!r}")],
+        code="unwritable_value",
+    )

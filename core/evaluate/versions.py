@@ -33,6 +33,17 @@ class Tagging:
 def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, Tagging]:
     """Tag a labelled corpus, yielding the fraction done."""
     names, gold = gold_of(corpus, tagger.model.labels)
+    predicted = yield from predicted_labels(tagger, corpus)
+    return Tagging(
+        name,
+        evaluate(names, gold, predicted, corpus.offsets),
+        gold == predicted,
+        sentence_counts(names, gold, predicted, corpus.offsets),
+    )
+
+
+def predicted_labels(tagger: Tagger, corpus: Corpus) -> Generator[float, None, NDArray[np.int32]]:
+    """The labels that a model gives to a corpus, as ids of its own, yielding the fraction done."""
     codes, offsets = tagger.model.coder.code(corpus), corpus.offsets
     predicted = np.empty(corpus.tokens, np.int32)
     first = 0
@@ -46,12 +57,7 @@ def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, No
         predicted[begin:end] = tagger.decode(piece)
         first = last
         yield end / max(1, corpus.tokens)
-    return Tagging(
-        name,
-        evaluate(names, gold, predicted, offsets),
-        gold == predicted,
-        sentence_counts(names, gold, predicted, offsets),
-    )
+    return predicted
 
 
 def compare_all(

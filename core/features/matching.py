@@ -307,22 +307,28 @@ class _Workbench:
     def _of_base(self, spec: MatchedSpec, tokens: Vocabulary) -> Ids:
         return readonly(tokens.lookup(*pack(self._strings(spec))), np.int32)
 
-    def _gathered(self, name: str, spec: WordColumn | WordPairColumn | WordLengthColumn) -> _Source:
-        corpus = self._corpus
-        labels = corpus.labels
-        names = labels.vocabulary.strings() if labels else []
-        if labels is None or not is_coding([names[i] for i in np.unique(labels.ids).tolist()]):
+    def _word_starts(self, name: str) -> NDArray[np.bool_]:
+        """Where words start; text without labels, which only a preview has, is of no known words."""
+        corpus, labels = self._corpus, self._corpus.labels
+        if labels is None:
+            return np.zeros(corpus.tokens, np.bool_)
+        names = labels.vocabulary.strings()
+        if not is_coding([names[i] for i in np.unique(labels.ids).tolist()]):
             fault = Fault(
                 "words are gathered from labels that cut the text into words (B I, B M E S or B B2 B3 M E S)",
                 pointer=f"/features/derived/{name}",
             )
             raise Invalid("The corpus is not one of segmentation", [fault], code="not_segmented")
+        return word_starts(names, labels.ids, corpus.offsets)
+
+    def _gathered(self, name: str, spec: WordColumn | WordPairColumn | WordLengthColumn) -> _Source:
+        corpus = self._corpus
         tokens = Vocabulary.from_strings(list(dict.fromkeys(self._strings(spec))))
         of_base = self._of_base(spec, tokens)
         alike = [each for each in self._specs if _key(each) == _key(spec)]
         found = Dictionary.gathered(
             of_base[corpus.columns[spec.of].ids],
-            word_starts(names, labels.ids, corpus.offsets),
+            self._word_starts(name),
             corpus.offsets,
             (min(map(_shortest, alike)), max(map(_longest, alike))),
             spec.least,

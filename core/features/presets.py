@@ -17,6 +17,15 @@ Preset = Literal["chunking", "ner", "pos", "segmentation", "generic"]
 #: Templates in CRF++'s syntax, and the derived columns that they name.
 FeatureSet = tuple[str, Mapping[str, Derived | MatchedSpec]]
 
+#: How a word is written, by the names that templates below have for it.
+_SPELLING = {
+    "low": Derived(kind="lower"),
+    "shape": Derived(kind="collapsed-shape"),
+    "orth": Derived(kind="orthography"),
+    "first": Derived(kind="first"),
+    "len": Derived(kind="length"),
+}
+
 
 def _chunking(columns: int) -> FeatureSet:
     """CRF++'s chunking set: a word window with bigrams and, where there is a second column, its n-grams."""
@@ -48,15 +57,7 @@ def _ner(columns: int) -> FeatureSet:
     lines += [f"NEXT:%x[{row},low]" for row in range(1, 5)]
     lines += [f"BEFORE:%x[{row},low]" for row in range(-4, 0)]
     lines += _further(columns)
-    derived = {
-        "low": Derived(kind="lower"),
-        "shape": Derived(kind="collapsed-shape"),
-        "orth": Derived(kind="orthography"),
-        "first": Derived(kind="first"),
-        "len": Derived(kind="length"),
-        **_affixes(1, 6),
-    }
-    return _text(lines), derived
+    return _text(lines), {**_SPELLING, **_affixes(1, 6)}
 
 
 def _pos(columns: int) -> FeatureSet:
@@ -69,15 +70,7 @@ def _pos(columns: int) -> FeatureSet:
     lines += [f"O{row:+d}:%x[{row},orth]" for row in range(-1, 2)]
     lines += ["H:%x[0,shape]", "FO:%x[0,first]/%x[0,orth]", "LEN:%x[0,len]"]
     lines += _further(columns)
-    derived = {
-        "low": Derived(kind="lower"),
-        "shape": Derived(kind="collapsed-shape"),
-        "orth": Derived(kind="orthography"),
-        "first": Derived(kind="first"),
-        "len": Derived(kind="length"),
-        **_affixes(1, 5),
-    }
-    return _text(lines), derived
+    return _text(lines), {**_SPELLING, **_affixes(1, 5)}
 
 
 def _segmentation(columns: int) -> FeatureSet:

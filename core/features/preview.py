@@ -10,7 +10,7 @@ from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, Codes
 from core.features.index import UNKNOWN, Attributes, Slots, boundary_row, build, code_at, slots_of
-from core.features.settled import Features
+from core.features.settled import Features, Place
 from core.features.template import Template
 
 #: Tokens whose pairs of attribute and label are marked at a time: some 20 MB of places.
@@ -59,19 +59,15 @@ def names(features: Features, corpus: Corpus) -> list[list[str]]:
             for number, template in enumerate(features.unigrams):
                 values = _values(slots, number, codes, begin, end, token)
                 if UNKNOWN not in values:
-                    found.append(named(features, vocabularies, number, template, values))
+                    found.append(named(template, features.slots[number], vocabularies, values))
             out.append(found)
     return out
 
 
 def named(
-    features: Features,
-    vocabularies: Sequence[Vocabulary],
-    number: int,
-    template: Template,
-    values: Sequence[int],
+    template: Template, places: Sequence[Place], vocabularies: Sequence[Vocabulary], values: Sequence[int]
 ) -> str:
-    """The name of the feature that unigram template `number` makes of the codes of its values."""
+    """The name of the feature that a template makes of the codes of its values."""
     return template.joined(
         [
             vocabularies[place.column][code]
@@ -79,7 +75,7 @@ def named(
             else "?"
             if code == UNKNOWN
             else template.boundary(boundary_row(code))
-            for place, code in zip(features.slots[number], values, strict=True)
+            for place, code in zip(places, values, strict=True)
         ]
     )
 

@@ -78,7 +78,7 @@ def _said(
             faults.append(Fault(f"{template}: {error}"))
             continue
         clash = meanings.setdefault((template.kind, _without_rows(template, line)), template.identity)
-        if clash != template.identity:
+        if clash != template.identity and template.syntax != syntax:
             faults.append(Fault(f"{template}: another template would get the same name"))
         said.append((line, template))
     if faults:

@@ -69,6 +69,8 @@ class QuasiNewton(Trainer):
             "passes": np.zeros(1, np.int64),
             "double": np.zeros(1, np.int64),
             "loose": np.zeros(1, np.int64),
+            # The pass after which F had converged, and parameters that had been left out were taken in.
+            "reviewed": np.full(1, -PERIOD - 1, np.int64),
             # F at the present point and at the PERIOD points before, newest first; NaN where there is none yet.
             "objectives": np.full(PERIOD + 1, np.nan),
             **working_set.whole(parameters, self.spec.memory),
@@ -87,12 +89,13 @@ class QuasiNewton(Trainer):
         while True:
             steepest = work.objective.steepest(point)
             done = stuck or self._converged(work.objective.vectors, point, steepest, state["objectives"])
-            if self.l1 > 0.0 and (due or (done and not work.all)):
+            unseen = done and not work.all and number - state["reviewed"][0] > PERIOD
+            if self.l1 > 0.0 and (due or unseen):
                 before, work = work, (yield from _watched(work.review(), number))
                 due = False
                 if work is not before:
-                    if done:  # so that the rule looks at what the parameters gain that were just taken in
-                        state["objectives"][1:], stuck = np.nan, False
+                    if unseen:  # what was taken in has as many iterations to prove its worth as the rule looks back
+                        state["objectives"][1:], state["reviewed"][0], stuck = np.nan, number, False
                     point = work.point(point.objective)
                     continue
             if done:

@@ -19,7 +19,7 @@ CONTRACT = {
     ("get", "/models/{name}/versions/{number}/artifact"), ("get", "/models/{name}/aliases"),
     ("get", "/models/{name}/aliases/{alias}"), ("put", "/models/{name}/aliases/{alias}"),
     ("post", "/models/{name}/aliases/{alias}/rollback"), ("get", "/models/{name}/aliases/{alias}/history"),
-    ("post", "/tag"), ("get", "/livez"), ("get", "/readyz"), ("get", "/version"),
+    ("post", "/tag"), ("post", "/features/preview"), ("get", "/livez"), ("get", "/readyz"), ("get", "/version"),
 }  # fmt: skip
 
 

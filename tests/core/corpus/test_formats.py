@@ -26,7 +26,7 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
     options = formats.parse_options("segmented", {"coding": "6"})
     assert options == SegmentedOptions(coding=6, tags="none")
     kept = stored(options)
-    assert kept == {"labels": None, "repair": False, "coding": 6, "tags": "none"}
+    assert kept == {"labels": None, "repair": False, "labelled": True, "coding": 6, "tags": "none"}
     reader = formats.reader("segmented", max_line_bytes=100, options=kept)
     reader.feed(b"abc")
     assert rows_of(reader.finish()) == [[("a", "B"), ("b", "B2"), ("c", "E")]]
@@ -42,9 +42,9 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "segmented",
             {"codign": "4"},
             "codign",
-            "not an option of segmented; its options: labels, repair, coding, tags",
+            "not an option of segmented; its options: labels, repair, labelled, coding, tags",
         ),
-        ("conll", {"coding": "4"}, "coding", "not an option of conll; its options: labels, repair"),
+        ("conll", {"coding": "4"}, "coding", "not an option of conll; its options: labels, repair, labelled"),
     ],
 )
 def test_a_wrong_option_is_named(name: str, values: dict[str, str], parameter: str, reason: str) -> None:

@@ -1,0 +1,1 @@
+"""Features, looked at before anything is trained."""

@@ -1,0 +1,52 @@
+"""The route that previews features."""
+
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Body
+from pydantic import PlainValidator
+
+from app.body import JsonRoute
+from app.deps import RuntimeDep
+from app.features import schemas, service
+
+router = APIRouter(prefix="/features", tags=["features"], route_class=JsonRoute)
+
+EXAMPLES: dict[str, Any] = {
+    "preset": {
+        "summary": "The features of a preset",
+        "value": {"features": {"preset": "ner"}, "sentence": ["Wolff", "speelt", "in", "Madrid"]},
+    },
+    "templates": {
+        "summary": "Templates of two columns and a derived one",
+        "value": {
+            "features": {
+                "templates": [["word[-1]", "word[0]"], "1[0]", "ending", {"edge": True}],
+                "derived": {"ending": {"kind": "suffix", "n": 3}},
+            },
+            "sentence": [["Rockwell", "NNP"], ["said", "VBD"]],
+        },
+    },
+    "wapiti": {
+        "summary": "Wapiti's patterns",
+        "value": {
+            "features": {"syntax": "wapiti", "templates": 'u:%x[-1,0]\nu:%t[0,0,"^\\u"]\nb'},
+            "sentence": ["Rockwell", "said", "so"],
+        },
+    },
+}
+
+Request = Annotated[
+    schemas.PreviewRequest,
+    PlainValidator(schemas.parse, json_schema_input_type=schemas.PreviewRequest),
+    Body(openapi_examples=EXAMPLES),
+]
+
+
+@router.post("/preview", response_model=schemas.Preview)
+async def preview(request: Request, runtime: RuntimeDep) -> service.Preview:
+    """Show the features that a spec makes of a sentence and, of a corpus, their number. Nothing is trained or kept."""
+    # A corpus is read as if it were uploaded again, so it takes a thread of those.
+    work = partial(service.make, request, runtime.database, runtime.settings)
+    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)

@@ -1,0 +1,193 @@
+"""Every preset on a corpus of its task, with the default trainer and no setting changed.
+
+    python -m benchmarks.presets --data ../shared/data [--task ner-spanish]
+
+Trained on the training part alone; scored once, at the end, on the official test part (test B of CoNLL-2002). F1 is
+that of chunks by conlleval's rules, of words for segmentation; parts of speech are scored by accuracy. No lexicons.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import common, learners, zhou
+from core import warm
+from core.corpus import formats
+from core.corpus.corpus import Corpus
+from core.corpus.segmentation import LABELS, encode, word_starts
+from core.evaluate.spans import evaluate
+from core.features import preview
+from core.features.presets import Preset
+from core.features.spec import FeatureSpec
+from core.model.model import Model
+from core.model.tagger import Coded, Tagger
+
+PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A preset, and the corpus it is measured on."""
+
+    preset: Preset
+    corpus: str
+    parts: Callable[[Path], tuple[Corpus, Corpus]]  # training and test
+    score: str  # "f1", "accuracy" or "words"
+
+
+def _columns(folder: str, train: str, test: str) -> Callable[[Path], tuple[Corpus, Corpus]]:
+    def parts(data: Path) -> tuple[Corpus, Corpus]:
+        texts = (common.read(data / folder / name) for name in (train, test))
+        return learners.corpus(next(texts)), learners.corpus(next(texts))
+
+    return parts
+
+
+def _ewt(data: Path) -> tuple[Corpus, Corpus]:
+    def read(part: str) -> Corpus:
+        reader = formats.reader("conllu", max_line_bytes=learners.MAX_LINE_BYTES)
+        reader.feed(common.read(data / "ud_english_ewt" / f"en_ewt-ud-{part}.conllu"))
+        return reader.finish()
+
+    return read("train"), read("test")
+
+
+def _pku(data: Path) -> tuple[Corpus, Corpus]:
+    folder = data / "pku_cws"
+    train = zhou.segmented(common.read(folder / "199801.txt"), tagged=True)
+    test = zhou.segmented(common.read(folder / "pku_test_gold.utf8"), tagged=False)
+    return learners.corpus(_characters(train)), learners.corpus(_characters(test))
+
+
+def _characters(sentences: Iterator[list[str]]) -> bytes:
+    """A character a line with its place in the word, four labels."""
+    lines: list[str] = []
+    for words in sentences:
+        codes = encode(np.array([len(word) for word in words], np.int64), 4).tolist()
+        lines += [f"{c} {LABELS[4][code]}" for c, code in zip("".join(words), codes, strict=True)]
+        lines.append("")
+    return "\n".join(lines).encode()
+
+
+TASKS = {
+    "chunking": Task("chunking", "CoNLL-2000", _columns("conll2000", "train.txt", "test.txt"), "f1"),
+    "ner-spanish": Task("ner", "CoNLL-2002 Spanish", _columns("conll2002", "esp.train", "esp.testb"), "f1"),
+    "ner-dutch": Task("ner", "CoNLL-2002 Dutch", _columns("conll2002", "ned.train", "ned.testb"), "f1"),
+    "pos-ewt": Task("pos", "UD English EWT, universal tags", _ewt, "accuracy"),
+    "pos-genia": Task("pos", "GENIA", _columns("genia_pos", "train.tsv", "test.tsv"), "accuracy"),
+    "segmentation": Task("segmentation", "PKU, four labels", _pku, "words"),
+    "generic-chunking": Task("generic", "CoNLL-2000", _columns("conll2000", "train.txt", "test.txt"), "f1"),
+    "generic-spanish": Task(
+        "generic", "CoNLL-2002 Spanish", _columns("conll2002", "esp.train", "esp.testb"), "f1"
+    ),
+}
+
+
+def measure(task: Task, data: Path) -> dict[str, Any]:
+    train, test = task.parts(data)
+    spec = FeatureSpec(preset=task.preset)
+    counts = preview.count(spec.resolve(train.names), train)
+    result = learners.trained({"kind": "sgd-l1"}, spec, train, objective="estimate")
+    return {
+        "preset": task.preset,
+        "corpus": task.corpus,
+        "score": task.score,
+        "test": scores(task, result.model, test),
+        "templates": len(counts.templates),
+        "attributes": counts.attributes,
+        "parameters": counts.parameters,
+        "active_features": result.active_features,
+        "passes": result.passes,
+        "train_seconds": round(result.train_seconds, 1),
+    }
+
+
+def scores(task: Task, model: Model, test: Corpus) -> dict[str, float]:
+    assert test.labels is not None
+    names = list(model.labels)
+    known = {name: i for i, name in enumerate(dict.fromkeys([*names, *test.labels.vocabulary.strings()]))}
+    of_label = np.array([known[name] for name in test.labels.vocabulary.strings()], np.int32)
+    gold = of_label[test.labels.ids]
+    found = Tagger(model).decode(Coded(model.coder.code(test), test.offsets))
+    if task.score == "words":
+        return words(list(known), gold, found, test)
+    metrics = evaluate(list(known), gold, found, test.offsets)
+    return {"f1": round(metrics.f1, 2), "accuracy": round(metrics.accuracy, 2)}
+
+
+def words(names: list[str], gold: Any, found: Any, test: Corpus) -> dict[str, float]:
+    """Precision, recall and F1 of words: stretches that begin and end alike."""
+    sides = []
+    for labels in (gold, found):
+        starts = np.flatnonzero(word_starts(names, labels, test.offsets))
+        stops = np.append(starts[1:], test.tokens)
+        sides.append(starts * (test.tokens + 1) + stops)
+    right = len(np.intersect1d(*sides))
+    precision, recall = right / len(sides[1]), right / len(sides[0])
+    return {
+        "f1": round(200 * precision * recall / (precision + recall), 2),
+        "precision": round(100 * precision, 2),
+        "recall": round(100 * recall, 2),
+    }
+
+
+def rewritten(page: str, result: dict[str, Any]) -> str:
+    """The page of presets with the figures of each at the end of its section."""
+    sections = re.split(r"(?m)^(?=## )", page)
+    return (
+        "".join(
+            [
+                sections[0],
+                *(
+                    section.partition("\n|")[0].rstrip() + "\n" + _table(section, result)
+                    for section in sections[1:]
+                ),
+            ]
+        ).rstrip("\n")
+        + "\n"
+    )
+
+
+def _table(section: str, result: dict[str, Any]) -> str:
+    name = section.partition("`")[2].partition("`")[0]
+    rows = [row for row in result.values() if row.get("preset") == name]
+    lines = [
+        f"| {row['corpus']} | {_said(row)} | {row['templates']} | {row['attributes']:,} | {row['parameters']:,} | "
+        f"{row['active_features']:,} | {row['train_seconds']:.0f} |"
+        for row in rows
+    ]
+    head = "| corpus | test | templates | attributes | weights | of them not zero | seconds |"
+    return "\n".join(["", head, "|" + "---|" * 7, *lines, "", ""]) if lines else "\n"
+
+
+def _said(row: dict[str, Any]) -> str:
+    if row["score"] == "accuracy":
+        return f"accuracy {row['test']['accuracy']:.2f}"
+    return f"F1 {row['test']['f1']:.2f}" + (" of words" if row["score"] == "words" else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of corpora")
+    parser.add_argument("--task", choices=("all", *TASKS), default="all", help="keep the others' results")
+    options = parser.parse_args()
+    warm.training()
+    result = common.recorded("presets")
+    for name in TASKS if options.task == "all" else [options.task]:
+        moment = common.moment()
+        result[name] = {"measured": moment, **measure(TASKS[name], options.data)}
+        print(name, result[name], flush=True)
+        result = {each: result[each] for each in TASKS if each in result}
+        common.record("presets", result)
+        PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Previews of features: what a spec makes of a sentence and of a corpus, and every way to ask wrongly."""
+
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from app.client import ApiError, Client
+from app.features import routes, service
+from tests.app import samples
+
+pytestmark = pytest.mark.usefixtures("unchanged")
+
+SENTENCE = [["Rockwell", "NNP"], ["said", "VBD"]]
+TEMPLATES = [["word[-1]", "1[0]"], "ending", {"edge": True}]
+DERIVED = {"ending": {"kind": "suffix", "n": 5}}
+
+
+@pytest.fixture(scope="module")
+def corpus_id(client: Client) -> str:
+    return client.upload(samples.TEXT).id
+
+
+def test_every_feature_of_a_sentence_is_named(client: Client) -> None:
+    made = client.preview({"templates": TEMPLATES, "derived": DERIVED}, SENTENCE)
+    assert made.features == [
+        ["word[-1]|1[0]=_B-1|NNP", "ending[0]=kwell"],
+        ["word[-1]|1[0]=Rockwell|VBD"],  # "said" has no ending of five letters
+    ]
+    assert (made.columns, made.edges, made.counts) == (2, True, None)
+
+
+def test_templates_come_back_in_every_syntax_that_can_say_them(client: Client) -> None:
+    made = client.preview({"syntax": "wapiti", "templates": "u:%x[0,0]\nu:%x[@1,0]\nb"}, ["a"])
+    assert made.templates == {
+        "crf++": None,
+        "wapiti": "u:%x[0,0]\nu:%x[@1,0]\nb",
+        "short": [{"join": ["0[0]"], "name": "u"}, {"join": ["0[@1]"], "name": "u"}, {"edge": True}],
+    }
+
+
+def test_a_corpus_is_counted_as_training_would(client: Client, corpus_id: str) -> None:
+    made = client.preview({"templates": samples.TEMPLATES}, SENTENCE, corpus_id)
+    assert made.counts == {
+        "tokens": 5,
+        "labels": 3,
+        "attributes": 14,
+        "parameters": 14 * 3 + 9,
+        "templates": [
+            {"template": "U00", "attributes": 5, "occurrences": 5},
+            {"template": "U01", "attributes": 4, "occurrences": 5},
+            {"template": "U02", "attributes": 5, "occurrences": 5},
+        ],
+    }
+    seen = client.preview({"templates": samples.TEMPLATES, "pairs": "seen"}, SENTENCE, corpus_id)
+    assert seen.counts is not None
+    # Every attribute has one label here; NP VP twice, VP O once.
+    assert seen.counts["parameters"] == 14 + 2
+    cut = client.preview({"templates": samples.TEMPLATES, "cutoff": 2}, SENTENCE, corpus_id)
+    assert cut.counts is not None
+    assert (cut.counts["attributes"], cut.counts["templates"][0]["attributes"]) == (1, 0)
+
+
+@pytest.mark.parametrize("name", sorted(routes.EXAMPLES))
+def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client, name: str) -> None:
+    document = http.get("/openapi.json").json()
+    operation = document["paths"]["/features/preview"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]
+    assert set(body["examples"]) == set(routes.EXAMPLES)
+    example = routes.EXAMPLES[name]["value"]
+    Draft202012Validator({**body["schema"], "components": document["components"]}).validate(example)
+    response = http.post("/features/preview", json=example)
+    assert response.status_code == 200
+    answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    Draft202012Validator({**answer, "components": document["components"]}).validate(response.json())
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "pointer", "reason"),
+    [
+        ({}, "invalid_spec", "/sentence", "Field required"),
+        ({"sentence": "a b"}, "invalid_spec", "/sentence", "valid list"),
+        ({"sentence": []}, "invalid_request", "/sentence", "1 to 500 tokens"),
+        ({"sentence": ["a"] * 501}, "invalid_request", "/sentence", "1 to 500 tokens"),
+        ({"sentence": ["a", 3]}, "invalid_request", "/sentence/1", "a string"),
+        ({"sentence": ["a", "b" * 1001]}, "invalid_request", "/sentence/1", "at most 1000 characters"),
+        ({"sentence": ["a", ["b"]]}, "invalid_request", "/sentence/1", "all strings or all rows"),
+        ({"sentence": [["a", "b"], ["a"]]}, "invalid_request", "/sentence/1", "1 columns, the first one 2"),
+        ({"sentence": [["a", "b"], ["a", None]]}, "invalid_request", "/sentence/1/1", "a string"),
+        ({"sentence": [[]]}, "invalid_request", "/sentence/0", "1 to 256 columns"),
+        (
+            {"sentence": ["a"], "features": {"templates": "X"}},
+            "invalid_template",
+            "/features/templates",
+            "starts with",
+        ),
+        (
+            {"sentence": ["a"], "features": {"templates": [["word", "w["]]}},
+            "invalid_template",
+            "/features/templates/0/1",
+            "a place is",
+        ),
+        (
+            {"sentence": ["a"], "features": {"templates": "U:%x[0,1]"}},
+            "missing_column",
+            "/features/templates",
+            "no column 1",
+        ),
+        (
+            {"sentence": ["a"], "features": {"templates": "B:%x[0,0]"}},
+            "missing_column",
+            "/features/templates",
+            "not trained yet",
+        ),
+        (
+            {"sentence": ["a"], "features": {"derived": {"x": {"kind": "lower", "of": "x"}}}},
+            "missing_column",
+            "/features/derived/x/of",
+            "derive from each other: x, x",
+        ),
+        (
+            {"sentence": ["a"], "features": {"derived": {"x": {"kind": "regex", "pattern": "(a"}}}},
+            "invalid_spec",
+            "/features/derived/x",
+            "a ( without its )",
+        ),
+        (
+            {"sentence": ["a"], "features": {"preset": "nose"}},
+            "invalid_spec",
+            "/features/preset",
+            "'chunking'",
+        ),
+        ({"sentence": ["a"], "features": {"syntax": "wapiti"}}, "invalid_spec", "/features", "given as text"),
+        ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "unknown corpus"),
+        ({"sentence": ["a"], "corpus": "none"}, "invalid_spec", "/corpus", "pattern"),
+        ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "not permitted"),
+    ],
+)
+def test_what_is_wrong_is_pointed_at(
+    http: httpx.Client, body: Any, code: str, pointer: str, reason: str
+) -> None:
+    response = http.post("/features/preview", json=body)
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (422, code)
+    assert problem["errors"][0]["pointer"] == pointer
+    assert reason in problem["errors"][0]["detail"]
+
+
+def test_rows_with_fewer_columns_than_the_features_of_the_corpus_need_are_refused(
+    client: Client, corpus_id: str
+) -> None:
+    with pytest.raises(ApiError) as raised:
+        client.preview({"templates": samples.TEMPLATES}, ["a"], corpus_id)
+    assert (raised.value.code, raised.value.errors[0]["pointer"]) == ("missing_column", "/sentence")
+
+
+def test_a_preview_that_nobody_could_read_is_refused(client: Client) -> None:
+    templates = "\n".join(f"U{i}:" + "%x[0,0]" * 64 for i in range(400))
+    with pytest.raises(ApiError) as raised:
+        client.preview({"templates": templates}, ["a" * 1000] * 100)
+    assert raised.value.code == "preview_too_large"
+
+
+def test_a_corpus_too_large_to_count_in_a_request_is_refused(
+    client: Client, corpus_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_CORPUS_TOKENS", 4)
+    with pytest.raises(ApiError) as raised:
+        client.preview({}, SENTENCE, corpus_id)
+    assert (raised.value.code, raised.value.errors[0]["pointer"]) == ("corpus_too_large", "/corpus")

@@ -1,0 +1,59 @@
+"""The reference of features says what the code does."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from app.features import schemas, service
+from benchmarks import common, presets
+from core.features.derived import Derived
+from core.features.presets import PRESETS, Preset
+from core.features.spec import FeatureSpec
+from core.settings import Settings
+from core.store.engine import Database
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "features.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```json\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
+#: `kind`, meaning, and perhaps an example: parameters, a value and what becomes of it.
+KIND = re.compile(r"^\| `([a-z-]+)` \| .+? \| (?:(?:`(\w+)` (.+?): )?`(.+?)` → `(.+?)` )?\|$", re.MULTILINE)
+
+
+def test_every_example_stands_with_its_answer() -> None:
+    assert len(EXAMPLES) == PAGE.count("```json") == PAGE.count("```text") == 4
+
+
+@pytest.mark.parametrize(("body", "answer"), EXAMPLES, ids=["short", "crf++", "wapiti", "derived"])
+def test_examples_give_the_features_that_the_page_shows(body: str, answer: str, tmp_path: Path) -> None:
+    request = schemas.parse(json.loads(body))
+    settings = Settings(data_dir=tmp_path)
+    made = service.make(request, Database(settings.database_url), settings)
+    shown = [re.split(r" {2,}", line) for line in answer.splitlines()]
+    assert [[row[0], *names] for row, names in zip(request.rows, made.features, strict=True)] == shown
+
+
+def test_the_table_has_every_kind_of_derived_column_with_an_example_that_holds() -> None:
+    rows = {row[0]: row[1:] for row in KIND.findall(PAGE)}
+    assert list(rows) == list(get_args(Derived.model_fields["kind"].annotation))
+    for kind, (field, given, value, expected) in rows.items():
+        if not value:
+            assert kind == "first"
+            continue
+        parameter: dict[str, Any] = {field: int(given) if field == "n" else given.strip("`")} if field else {}
+        assert Derived.model_validate({"kind": kind, **parameter}).function()(value) == expected
+
+
+def test_the_table_has_every_field_of_the_spec_with_its_default() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \| ", PAGE.partition("## Columns")[0], re.MULTILINE)
+    assert dict(rows) == {
+        name: json.dumps(value) for name, value in FeatureSpec().model_dump(mode="json").items()
+    }
+
+
+def test_every_preset_has_its_section_with_the_recorded_figures() -> None:
+    page = (DOCS / "presets.md").read_text(encoding="utf-8")
+    assert page == presets.rewritten(page, common.recorded("presets"))
+    assert re.findall(r"^## `([a-z]+)`$", page, re.MULTILINE) == list(get_args(Preset)) == list(PRESETS)
