@@ -9,7 +9,7 @@ from core.corpus import formats
 from core.corpus.corpus import Corpus
 from core.features.matching import Lexicons
 from core.flat_file import CorruptFile
-from core.lexicon.lexicon import Lexicon, LexiconReader, known_kind
+from core.lexicon.lexicon import Lexicon
 from core.store import blobs, checkpoints, corpora, jobs, lexicons, models
 from core.store.jobs import JobRow
 from core.store.references import Target
@@ -49,17 +49,9 @@ def lexicons_of(workplace: Workplace, spec: specs.JobSpec) -> Generator[Said, No
     found: dict[str, Lexicon] = {}
     for _, column in specs.lexicon_columns(spec):
         lexicon_id = column.lexicon_id or ""
-        if lexicon_id in found:
-            continue
-        with workplace.db.read() as conn:
-            row = lexicons.get(conn, lexicon_id)
-            blob_id = lexicons.blob_id(conn, lexicon_id)
-        reader = LexiconReader(known_kind(row.kind), max_line_bytes=workplace.settings.max_line_bytes)
-        for chunk in blobs.stream(workplace.db, blob_id):
-            reader.feed(chunk)
+        if lexicon_id not in found:
+            found[lexicon_id] = lexicons.load(workplace.db, lexicon_id, workplace.settings.max_line_bytes)
             yield None
-        found[lexicon_id] = reader.finish()
-        yield None
     return found
 
 

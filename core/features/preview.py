@@ -10,6 +10,7 @@ from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, Codes
 from core.features.index import UNKNOWN, Attributes, Slots, boundary_row, build, code_at, slots_of
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features, Place
 from core.features.template import Template
 
@@ -47,10 +48,10 @@ def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
     return Corpus(tuple(columns), None, np.array([0, len(rows)], np.int64))
 
 
-def names(features: Features, corpus: Corpus) -> list[list[str]]:
+def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> list[list[str]]:
     """The features of every token of a corpus by name, in the order of the templates. For a few sentences."""
-    coder = Coder.of(features, corpus)
-    codes, vocabularies = coder.code(corpus), coder.vocabularies
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    vocabularies = coder.vocabularies
     slots = slots_of(features, vocabularies)
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
@@ -87,11 +88,11 @@ def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token
     ]
 
 
-def count(features: Features, corpus: Corpus) -> Counts:
+def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Counts:
     """Count what training on a corpus would have weights for."""
-    coder = Coder.of(features, corpus)
+    coder, codes = Coder.trained(features, corpus, lexicons)
     slots = slots_of(features, coder.vocabularies)
-    index, attributes = build(slots, coder.code(corpus), corpus.offsets, features.cutoff)
+    index, attributes = build(slots, codes, corpus.offsets, features.cutoff)
     template_of = index.seen_at % len(slots.seeds)
     size, labels = index.size, 0 if corpus.labels is None else len(np.unique(corpus.labels.ids))
     made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()

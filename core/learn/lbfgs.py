@@ -94,7 +94,9 @@ class QuasiNewton(Trainer):
                 before, work = work, (yield from _watched(work.review(), number))
                 due = False
                 if work is not before:
-                    if unseen:  # what was taken in has as many iterations to prove its worth as the rule looks back
+                    if (
+                        unseen
+                    ):  # what was taken in has as many iterations to prove its worth as the rule looks back
                         state["objectives"][1:], state["reviewed"][0], stuck = np.nan, number, False
                     point = work.point(point.objective)
                     continue

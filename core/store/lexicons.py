@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from core.errors import Conflict, NotFound
+from core.lexicon.lexicon import Lexicon, known_kind, read_lexicon
 from core.store import blobs, paging, tables
+from core.store.engine import Database
 from core.store.ids import new_id
 from core.store.states import TERMINAL
 
@@ -75,6 +77,13 @@ def blob_id(conn: Connection, lexicon_id: str) -> str:
     if found is None:
         raise missing(lexicon_id)
     return str(found)
+
+
+def load(db: Database, lexicon_id: str, max_line_bytes: int) -> Lexicon:
+    """Read a lexicon, with no transaction open meanwhile."""
+    with db.read() as conn:
+        row, found = get(conn, lexicon_id), blob_id(conn, lexicon_id)
+    return read_lexicon(known_kind(row.kind), blobs.stream(db, found), max_line_bytes=max_line_bytes)
 
 
 def hold(conn: Connection, lexicon_ids: Iterable[str]) -> list[str]:

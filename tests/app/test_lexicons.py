@@ -81,6 +81,21 @@ def test_a_job_holds_the_lexicons_it_names(http: httpx.Client) -> None:
     assert_problem(wrong, 422, "wrong_lexicon_kind", pointer=place)
 
 
+def test_a_preview_shows_what_a_lexicon_finds(http: httpx.Client) -> None:
+    lexicon_id = upload(http).json()["id"]
+    derived = {"gaz": {"kind": "lexicon", "lexicon": lexicon_id, "fold_case": True}}
+    body = {
+        "features": {"templates": "U:%x[0,gaz]", "derived": derived},
+        "sentence": ["in", "NEW", "York", "York"],
+    }
+    answer = http.post("/features/preview", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["features"] == [["U:O"], ["U:B-LOC"], ["U:I-LOC"], ["U:B-PER"]]
+    body["features"]["derived"] = {"gaz": {"kind": "lexicon", "lexicon": "lex_" + "0" * 40}}  # type: ignore[index]
+    place = "/features/derived/gaz/lexicon"
+    assert_problem(http.post("/features/preview", json=body), 422, "lexicon_not_found", pointer=place)
+
+
 @pytest.fixture(scope="module")
 def segmenter(database: Database, tmp_path_factory: pytest.TempPathFactory) -> str:
     corpus = read_segmented(["我们 在 上海\n上海 很 大\n".encode() * 5], max_line_bytes=1000)
