@@ -11,10 +11,12 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("quasi_newton",),
     ("tsuruoka",),
     ("features",),
+    ("readers",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
+    ("rich_edges",),
     ("sun",),
     ("he_wang",),
     ("presets",),

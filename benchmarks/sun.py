@@ -3,9 +3,9 @@
     python -m benchmarks.sun --data ../shared/data
 
 CoNLL-2000 with its labels reduced to base NPs (B-NP, I-NP, O), the templates of the paper's Table 3 and label bigrams,
-all pairs of attribute and label. The paper also joins every template with the label pair ("rich edges"), which cannot
-be said today: its figures are of a richer model. Penalties are the paper's (4.5): sigma 5 for ADF, 1 for SGD and
-L-BFGS.
+all pairs of attribute and label. The paper also joins every template with the label pair ("rich edges"), which is left
+out here (see `rich_edges`): its figures are of a richer model. Penalties are the paper's (4.5): sigma 5 for ADF, 1 for
+SGD and L-BFGS.
 
 Rates, for ADF and SGD alike, are chosen as the paper chose c, by 4-fold cross-validation on the training set, from one
 list for both that holds the paper's four: by F1 after the first pass for the one-pass figures, and after the tenth for

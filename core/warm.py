@@ -66,7 +66,7 @@ def _serving() -> None:
     corpus = _corpus()
     compiled = compile_corpus(FeatureSpec().resolve(len(corpus.columns)), corpus)
     problem = compiled.problem
-    values = np.zeros((problem.attributes + len(problem.labels)) * problem.width, np.float32)
+    values = np.zeros(problem.rows * problem.width, np.float32)
     values[: problem.width] = 1
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model"

@@ -16,9 +16,11 @@ def sequences(length: int, labels: int) -> Iterator[tuple[int, ...]]:
 
 
 def score(emissions: Array, transitions: Array, path: Sequence[int]) -> float:
-    """Sum of the scores along a path."""
+    """Sum of the scores along a path. Transitions are (Y, Y), or (n, Y, Y) with those into each token."""
     total = float(sum(emissions[t, y] for t, y in enumerate(path)))
-    return total + float(sum(transitions[a, b] for a, b in pairwise(path)))
+    if transitions.ndim == 2:
+        transitions = np.broadcast_to(transitions, (len(path), *transitions.shape))
+    return total + float(sum(transitions[t, a, b] for t, (a, b) in enumerate(pairwise(path), start=1)))
 
 
 def log_z(emissions: Array, transitions: Array) -> float:
@@ -29,16 +31,16 @@ def log_z(emissions: Array, transitions: Array) -> float:
 
 
 def marginals(emissions: Array, transitions: Array) -> tuple[Array, Array]:
-    """p(y_t) as (n, Y), and expected transitions summed over the chain as (Y, Y)."""
+    """p(y_t) as (n, Y), and p(y_{t-1}, y_t) as (n, Y, Y), nothing at t = 0."""
     n, labels = emissions.shape
     z = log_z(emissions, transitions)
-    tokens, pairs = np.zeros((n, labels)), np.zeros((labels, labels))
+    tokens, pairs = np.zeros((n, labels)), np.zeros((n, labels, labels))
     for path in sequences(n, labels):
         p = exp(score(emissions, transitions, path) - z)
         for t, y in enumerate(path):
             tokens[t, y] += p
             if t:
-                pairs[path[t - 1], y] += p
+                pairs[t, path[t - 1], y] += p
     return tokens, pairs
 
 
@@ -47,12 +49,43 @@ def best(emissions: Array, transitions: Array) -> tuple[int, ...]:
     return max(sequences(*emissions.shape), key=lambda path: score(emissions, transitions, path))
 
 
-class Sentence:
-    """Attributes (with values) and gold labels of one sentence."""
+#: Attributes, labels and, where there are any, edge attributes.
+Shape = tuple[int, int] | tuple[int, int, int]
 
-    def __init__(self, attributes: list[list[tuple[int, float]]], gold: list[int]) -> None:
+
+def rows_of(shape: Shape) -> int:
+    """Rows of weights: one an attribute, one a label before another, and one a label of each edge attribute."""
+    return shape[0] + shape[1] * (1 + sum(shape[2:]))
+
+
+class Sentence:
+    """Attributes (with values), gold labels, and edge attributes of one sentence."""
+
+    def __init__(
+        self,
+        attributes: list[list[tuple[int, float]]],
+        gold: list[int],
+        edges: list[list[int]] | None = None,
+    ) -> None:
         self.attributes = attributes
         self.gold = gold
+        self.edges = edges or [[] for _ in gold]
+
+    def transitions(self, weights: Array) -> Array:
+        """Transitions into each token, from the rows behind those of attributes."""
+        labels = weights.shape[1]
+        blocks = weights.reshape(-1, labels, labels)
+        return np.array([blocks[0] + sum(blocks[1 + a] for a in row) for row in self.edges])
+
+    def used(self, shape: Shape, edges: bool = True) -> list[int]:
+        """The rows of weights that the sentence has features of; `edges` says if label pairs alone are features."""
+        attributes, labels = shape[:2]
+        rows = {a for row in self.attributes for a, _ in row}
+        if edges and len(self.gold) > 1:
+            rows |= set(range(attributes, attributes + labels))
+        for a in {a for row in self.edges for a in row}:
+            rows |= set(range(attributes + (1 + a) * labels, attributes + (2 + a) * labels))
+        return sorted(rows)
 
     def emissions(self, weights: Array) -> Array:
         """weights: (attributes, Y)"""
@@ -65,28 +98,34 @@ class Sentence:
 
 def loss(data: list[Sentence], weights: Array, transitions: Array) -> float:
     """Sum of -log p(gold)."""
-    return sum(
-        log_z(s.emissions(weights), transitions) - score(s.emissions(weights), transitions, s.gold)
-        for s in data
-    )
+    total = 0.0
+    for s in data:
+        emissions, own = s.emissions(weights), s.transitions(transitions)
+        total += log_z(emissions, own) - score(emissions, own, s.gold)
+    return total
 
 
-def gradient(sentence: Sentence, weights: Array, transitions: Array) -> tuple[Array, Array]:
+def gradient(
+    sentence: Sentence, weights: Array, transitions: Array, edges: bool = True
+) -> tuple[Array, Array]:
     """d log p(gold) / dw by the definition: gold counts less expected counts."""
     by_weight, by_pair = np.zeros_like(weights), np.zeros_like(transitions)
-    tokens, pairs = marginals(sentence.emissions(weights), transitions)
+    blocks = by_pair.reshape(-1, transitions.shape[1], transitions.shape[1])
+    tokens, pairs = marginals(sentence.emissions(weights), sentence.transitions(transitions))
     for t, row in enumerate(sentence.attributes):
         for a, value in row:
             by_weight[a] -= value * tokens[t]
             by_weight[a, sentence.gold[t]] += value
-    for a, b in zip(sentence.gold, sentence.gold[1:], strict=False):
-        by_pair[a, b] += 1
-    return by_weight, by_pair - pairs
+        for block in [0] * edges + [1 + a for a in sentence.edges[t]]:
+            blocks[block] -= pairs[t]
+            if t:
+                blocks[block, sentence.gold[t - 1], sentence.gold[t]] += 1
+    return by_weight, by_pair
 
 
 def sgd(
     data: list[Sentence],
-    shape: tuple[int, int],
+    shape: Shape,
     orders: list[Sequence[int]],
     rates: list[Sequence[float]],
     l2: float,
@@ -98,8 +137,8 @@ def sgd(
 
     With `mean_from` the mean of the weights after each update that begins at or beyond so many sequences.
     """
-    attributes, labels = shape
-    w = np.zeros((attributes + labels, labels))
+    attributes, labels = shape[:2]
+    w = np.zeros((rows_of(shape), labels))
     met, kept = 0, []
     for order, pass_rates in zip(orders, rates, strict=True):
         for first in range(0, len(order), batch):
@@ -107,10 +146,9 @@ def sgd(
             eta = pass_rates[first]
             step = np.zeros_like(w)
             for sentence in chosen:
-                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
+                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:], edges)
                 step[:attributes] += eta * by_weight
-                if edges:
-                    step[attributes:] += eta * by_pair
+                step[attributes:] += eta * by_pair
             w = (1 - eta * l2 / len(data) * len(chosen)) * w + step
             if mean_from is not None and met >= mean_from:
                 kept.append(w)
@@ -122,21 +160,21 @@ def sgd(
 
 def sgd_l1_searched(
     data: list[Sentence],
-    shape: tuple[int, int],
+    shape: Shape,
     orders: list[Sequence[int]],
     rates: list[Sequence[float]],
     l1: float,
 ) -> tuple[Array, Array]:
     """Zhou's Algorithm 1 around Tsuruoka's cumulative penalty: three trials, factor one half."""
-    attributes, labels = shape
-    w, q, u = np.zeros((attributes + labels, labels)), np.zeros((attributes + labels, labels)), 0.0
+    attributes, labels = shape[:2]
+    w, q, u = np.zeros((rows_of(shape), labels)), np.zeros((rows_of(shape), labels)), 0.0
 
     def updated(sentence: Sentence, eta: float) -> tuple[Array, Array, float]:
         new_w, new_q, new_u = w.copy(), q.copy(), u + eta * l1 / len(data)
         by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
         new_w[:attributes] += eta * by_weight
         new_w[attributes:] += eta * by_pair
-        for i in used(sentence):
+        for i in sentence.used(shape):
             for y in range(labels):
                 z = new_w[i, y]
                 if z > 0:
@@ -146,13 +184,9 @@ def sgd_l1_searched(
                 new_q[i, y] += new_w[i, y] - z
         return new_w, new_q, new_u
 
-    def used(sentence: Sentence) -> list[int]:
-        rows = sorted({a for row in sentence.attributes for a, _ in row})
-        return rows + (list(range(attributes, attributes + labels)) if len(sentence.gold) > 1 else [])
-
     def objective(sentence: Sentence, weights: Array) -> float:
         return loss([sentence], weights[:attributes], weights[attributes:]) + l1 / len(data) * float(
-            np.abs(weights[used(sentence)]).sum()
+            np.abs(weights[sentence.used(shape)]).sum()
         )
 
     for order, pass_rates in zip(orders, rates, strict=True):
@@ -172,7 +206,7 @@ def sgd_l1_searched(
 
 def sgd_l1(
     data: list[Sentence],
-    shape: tuple[int, int],
+    shape: Shape,
     orders: list[Sequence[int]],
     rates: list[Sequence[float]],
     l1: float,
@@ -184,22 +218,20 @@ def sgd_l1(
 
     clipping is done eagerly on every weight at every update, which the lazy kernel must equal.
     """
-    attributes, labels = shape
-    w, q = np.zeros((attributes + labels, labels)), np.zeros((attributes + labels, labels))
+    attributes, labels = shape[:2]
+    w, q = np.zeros((rows_of(shape), labels)), np.zeros((rows_of(shape), labels))
     u = 0.0
     for order, pass_rates in zip(orders, rates, strict=True):
         for first in range(0, len(order), batch):
             chosen = [data[i] for i in order[first : first + batch]]
             eta = pass_rates[first]
             step = np.zeros_like(w)
-            used = np.zeros(attributes + labels, bool)
+            used = np.zeros(len(w), bool)
             for sentence in chosen:
-                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
+                by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:], edges)
                 step[:attributes] += eta * by_weight
-                used[[a for row in sentence.attributes for a, _ in row]] = True
-                if edges and len(sentence.gold) > 1:
-                    step[attributes:] += eta * by_pair
-                    used[attributes:] = True
+                step[attributes:] += eta * by_pair
+                used[sentence.used(shape, edges)] = True
             shrink = eta * l1 / len(data) * len(chosen)
             u += shrink
             if penalty == "naive":

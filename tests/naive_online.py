@@ -7,40 +7,40 @@ from math import sqrt
 import numpy as np
 
 from tests import naive
-from tests.naive import Array, Sentence
+from tests.naive import Array, Sentence, Shape
 
 
-def features(sentence: Sentence, path: Sequence[int], shape: tuple[int, int], edges: bool) -> Array:
-    """phi(x, y) as (attributes + labels, labels)."""
-    attributes, labels = shape
-    phi = np.zeros((attributes + labels, labels))
+def features(sentence: Sentence, path: Sequence[int], shape: Shape, edges: bool) -> Array:
+    """phi(x, y) as (rows, labels)."""
+    attributes, labels = shape[:2]
+    phi = np.zeros((naive.rows_of(shape), labels))
     for row, y in zip(sentence.attributes, path, strict=True):
         for a, value in row:
             phi[a, y] += value
-    if edges:
-        for a, b in pairwise(path):
-            phi[attributes + a, b] += 1
+    for t, (before, y) in enumerate(pairwise(path), start=1):
+        for block in [0] * edges + [1 + a for a in sentence.edges[t]]:
+            phi[attributes + block * labels + before, y] += 1
     return phi
 
 
 def decoded(
-    sentence: Sentence, w: Array, shape: tuple[int, int], costs: Sequence[float] | None
+    sentence: Sentence, w: Array, shape: Shape, costs: Sequence[float] | None
 ) -> tuple[tuple[int, ...], float]:
     """The labelling that violates the margin most, and by how much."""
     attributes = shape[0]
-    emissions = sentence.emissions(w[:attributes])
-    gold = naive.score(emissions, w[attributes:], sentence.gold)
+    emissions, transitions = sentence.emissions(w[:attributes]), sentence.transitions(w[attributes:])
+    gold = naive.score(emissions, transitions, sentence.gold)
     if costs is not None:
         for t, y in enumerate(sentence.gold):
             emissions[t] += costs[y]
             emissions[t, y] -= costs[y]
-    path = naive.best(emissions, w[attributes:])
-    return path, naive.score(emissions, w[attributes:], path) - gold
+    path = naive.best(emissions, transitions)
+    return path, naive.score(emissions, transitions, path) - gold
 
 
 def online(
     data: list[Sentence],
-    shape: tuple[int, int],
+    shape: Shape,
     orders: list[Sequence[int]],
     rule: str,
     *,
@@ -52,8 +52,8 @@ def online(
     start: Array | None = None,
 ) -> tuple[Array, Array]:
     """(last weights, mean of the weights after each update)."""
-    attributes, labels = shape
-    w = np.zeros((attributes + labels, labels)) if start is None else start.copy()
+    attributes, labels = shape[:2]
+    w = np.zeros((naive.rows_of(shape), labels)) if start is None else start.copy()
     variance = np.ones_like(w)
     total, updates = np.zeros_like(w), 0
     for order in orders:
@@ -62,9 +62,9 @@ def online(
             for i in order[first : first + batch]:
                 sentence = data[i]
                 if rule == "dca-crf":
-                    by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
+                    by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:], edges)
                     d[:attributes] += by_weight
-                    d[attributes:] += by_pair if edges else 0
+                    d[attributes:] += by_pair
                     loss += naive.loss([sentence], w[:attributes], w[attributes:])
                 else:
                     path, violation = decoded(sentence, w, shape, costs)
@@ -100,7 +100,7 @@ def online(
 
 def adaptive(
     data: list[Sentence],
-    shape: tuple[int, int],
+    shape: Shape,
     orders: list[Sequence[int]],
     rates: list[Sequence[float]],
     l2: float,
@@ -112,19 +112,18 @@ def adaptive(
     batch: int = 1,
 ) -> Array:
     """ADF (`scale` None: a rate a row, starting at rates[0][0]) or MADF, with every weight decayed at every update."""
-    attributes, labels = shape
-    w = np.zeros((attributes + labels, labels))
-    gamma, used, updates = np.full(attributes + labels, rates[0][0]), np.zeros(attributes + labels), 0
+    attributes, labels = shape[:2]
+    w = np.zeros((naive.rows_of(shape), labels))
+    gamma, used, updates = np.full(len(w), rates[0][0]), np.zeros(len(w)), 0
     for order, pass_rates in zip(orders, rates, strict=True):
         for first in range(0, len(order), batch):
             chosen = [data[i] for i in order[first : first + batch]]
-            g, present = np.zeros_like(w), np.zeros(attributes + labels, bool)
+            g, present = np.zeros_like(w), np.zeros(len(w), bool)
             for sentence in chosen:
                 by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
                 g[:attributes] += by_weight
                 g[attributes:] += by_pair
-                present[[a for row in sentence.attributes for a, _ in row]] = True
-                present[attributes:] |= len(sentence.gold) > 1
+                present[sentence.used(shape)] = True
             rate = gamma[:, None] * np.ones(labels) if scale is None else pass_rates[first] * scale
             w = np.exp(-rate * batch * l2 / len(data)) * w + rate * g
             used += present

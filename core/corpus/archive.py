@@ -122,7 +122,12 @@ class Archive:
         faults = []
         for info in self._zip.infolist():
             name = info.filename
-            if info.is_dir() or PurePosixPath(name).suffix not in suffixes or name.startswith(_APPLE):
+            if (
+                not name
+                or info.is_dir()
+                or PurePosixPath(name).suffix not in suffixes
+                or name.startswith(_APPLE)
+            ):
                 continue
             reason = _refused(info) or ("occurs twice" if name in members else None)
             if reason:

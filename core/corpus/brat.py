@@ -7,7 +7,7 @@ other character by itself that is no blank; with `"blanks"` it is whatever stand
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from tempfile import SpooledTemporaryFile
@@ -37,6 +37,16 @@ _BLANK, _WORD, _OTHER = range(3)
 _IGNORED = frozenset("REAMN*#")
 
 _ENTITY = re.compile(r"(T[^\t]*)\t([^\t ]+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)\t(.*)")
+
+
+# Why an annotation cannot stand.
+_STANDS, _NO_TOKEN, _BEYOND, _CUT = range(4)
+_REASONS = (
+    "",
+    "has no token",
+    "goes beyond its line of text",
+    "begins or ends inside a token; conflicts=resolve takes the whole token",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +199,15 @@ class BratReader:
     def _spans(self, name: str, found: Sequence[_Annotation], tokens: _Tokens) -> list[tuple[int, int, str]]:
         """(first token, token after the last, type) of each annotation that stands, in order."""
         spans: list[tuple[int, int, _Annotation]] = []
-        for each in found:
-            try:
-                first, last = self._aligned(each, tokens)
-            except ValueError as error:
-                self._fault(Fault(f"{name}: {each.name}: {error}", line=each.line))
+        for each, first, last, reason in self._aligned(found, tokens):
+            if reason:
+                self._fault(Fault(f"{name}: {each.name}: {reason}", line=each.line))
                 continue
             if spans and first < spans[-1][1]:
                 before = spans[-1]
                 if not self._resolve:
-                    reason = f"{each.name}: overlaps {before[2].name}; conflicts=resolve keeps the longer"
-                    self._fault(Fault(f"{name}: {reason}", line=each.line))
+                    overlap = f"{each.name}: overlaps {before[2].name}; conflicts=resolve keeps the longer"
+                    self._fault(Fault(f"{name}: {overlap}", line=each.line))
                     continue
                 if last - first <= before[1] - before[0]:
                     continue
@@ -207,18 +215,23 @@ class BratReader:
             spans.append((first, last, each))
         return [(first, last, each.type) for first, last, each in spans]
 
-    def _aligned(self, each: _Annotation, tokens: _Tokens) -> tuple[int, int]:
-        """The tokens that an annotation covers."""
-        first = int(np.searchsorted(tokens.stops, each.start, "right"))
-        last = int(np.searchsorted(tokens.starts, each.stop, "left"))
-        if first >= last:
-            raise ValueError("has no token")
-        sentence = int(np.searchsorted(tokens.ends, first, "right"))
-        if last > tokens.ends[sentence]:
-            raise ValueError("goes beyond its line of text")
-        if not self._resolve and (tokens.starts[first] < each.start or tokens.stops[last - 1] > each.stop):
-            raise ValueError("begins or ends inside a token; conflicts=resolve takes the whole token")
-        return first, last
+    def _aligned(
+        self, found: Sequence[_Annotation], tokens: _Tokens
+    ) -> Iterator[tuple[_Annotation, int, int, str]]:
+        """(annotation, its first token, the one after its last, why it cannot stand or nothing) of all at once."""
+        starts = np.array([each.start for each in found], np.int64)
+        stops = np.array([each.stop for each in found], np.int64)
+        first = np.searchsorted(tokens.stops, starts, "right")
+        last = np.searchsorted(tokens.starts, stops, "left")
+        reasons = np.where(first < last, _STANDS, _NO_TOKEN)
+        some = np.flatnonzero(first < last)
+        a, b = first[some], last[some]
+        if not self._resolve:
+            cut = (tokens.starts[a] < starts[some]) | (tokens.stops[b - 1] > stops[some])
+            reasons[some[cut]] = _CUT
+        reasons[some[b > tokens.ends[np.searchsorted(tokens.ends, a, "right")]]] = _BEYOND
+        said = [_REASONS[reason] for reason in reasons.tolist()]
+        return zip(found, first.tolist(), last.tolist(), said, strict=True)
 
     def _fault(self, fault: Fault) -> None:
         self._faults.append(fault)

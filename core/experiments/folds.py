@@ -48,6 +48,6 @@ def fold_of(whole: Problem, held_out: NDArray[np.int64], features: FeatureSpec) 
     rest = np.setdiff1d(np.arange(whole.sentences), held_out, assume_unique=True)
     learned = replace(whole.subset(rest), seen_pairs=features.pairs == "seen")
     scored = replace(whole.subset(held_out), seen_pairs=learned.seen_pairs)
-    counts = np.bincount(learned.data.rows, minlength=whole.attributes)
-    used = counts >= features.cutoff
-    return Fold(learned.with_attributes(used), scored.with_attributes(used))
+    used = np.bincount(learned.data.rows, minlength=whole.attributes) >= features.cutoff
+    edges = np.bincount(learned.data.edge_rows, minlength=whole.edge_attributes) >= features.cutoff
+    return Fold(learned.with_attributes(used, edges), scored.with_attributes(used, edges))

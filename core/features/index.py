@@ -30,7 +30,7 @@ _N5 = np.uint64(0x52DCE729)
 
 
 class Slots(NamedTuple):
-    """Unigram templates as arrays: template t joins slots `starts[t]:starts[t+1]`."""
+    """Templates of one kind as arrays: template t joins slots `starts[t]:starts[t+1]`."""
 
     seeds: NDArray[np.uint64]  # (templates,) mix of the template's identity
     starts: NDArray[np.int32]  # (templates + 1,)
@@ -40,6 +40,7 @@ class Slots(NamedTuple):
     outside: NDArray[
         np.int32
     ]  # (slots, 2 * MAX_ROW) codes of the places before a sentence, then of those after it
+    skipped: int  # tokens at the start of a sentence without features: 1 for edges, which need a token before
 
 
 # What a row counts from.
@@ -70,21 +71,32 @@ def boundary_row(code: int) -> int:
 
 
 def slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
-    """Pack the settled templates for the kernels; `vocabularies` are those that code the columns."""
-    identities = [template.identity for template in features.unigrams]
-    flat = [
-        (template, place)
-        for template, places in zip(features.unigrams, features.slots, strict=True)
-        for place in places
-    ]
+    """Pack the settled templates of single labels for the kernels; `vocabularies` are those that code the columns."""
+    return _packed(features, features.unigrams, features.slots, vocabularies, 0)
+
+
+def edge_slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
+    """Pack the settled templates of label pairs."""
+    return _packed(features, features.rich, features.edge_slots, vocabularies, 1)
+
+
+def _packed(
+    features: Features,
+    templates: tuple[Template, ...],
+    slots: tuple[tuple[Place, ...], ...],
+    vocabularies: Sequence[Vocabulary],
+    skipped: int,
+) -> Slots:
+    flat = [(template, place) for template, places in zip(templates, slots, strict=True) for place in places]
     outside = [_outside(template, place, features, vocabularies) for template, place in flat]
     return Slots(
-        seeds=readonly(np.array([_seed(text) for text in identities], np.uint64), np.uint64),
-        starts=readonly(np.cumsum([0, *(len(slots) for slots in features.slots)]), np.int32),
+        seeds=readonly(np.array([_seed(t.identity) for t in templates], np.uint64), np.uint64),
+        starts=readonly(np.cumsum([0, *map(len, slots)]), np.int32),
         rows=readonly(np.array([place.slot.row for _, place in flat]), np.int32),
         columns=readonly(np.array([place.column for _, place in flat]), np.int32),
         anchors=readonly(np.array([_ANCHORS[place.slot.anchor] for _, place in flat]), np.int32),
         outside=readonly(np.array(outside).reshape(len(flat), 2 * MAX_ROW), np.int32),
+        skipped=skipped,
     )
 
 
@@ -141,7 +153,9 @@ def _mixed(h: np.uint64, code: Any) -> np.uint64:
 def feature_key(
     slots: Slots, template: int, codes: NDArray[np.int32], begin: int, end: int, token: int
 ) -> np.uint64:
-    """Mix the key of one template at one token of the sentence `begin:end`; 0 when a value is unknown."""
+    """Mix the key of one template at one token of the sentence `begin:end`; 0 when it makes no feature there."""
+    if token - begin < slots.skipped:
+        return np.uint64(0)
     h = slots.seeds[template]
     for s in range(slots.starts[template], slots.starts[template + 1]):
         code = code_at(slots, s, codes, begin, end, token)
@@ -170,6 +184,15 @@ def keys_of(
     keys = np.empty(len(templates), np.uint64)
     _keys(slots, readonly(templates, np.int16), readonly(starts, np.int64), readonly(values, np.int32), keys)
     return keys
+
+
+def columns_of_values(
+    slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """The column that each value of attributes belongs to, given by their template and where their values start."""
+    arity = np.diff(starts)
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], arity)
+    return np.asarray(slots.columns[np.repeat(slots.starts[templates].astype(np.int64), arity) + within])
 
 
 @inlined

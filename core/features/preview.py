@@ -5,16 +5,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, Codes
-from core.features.index import UNKNOWN, Attributes, Slots, boundary_row, build, code_at, slots_of
+from core.features.index import (
+    UNKNOWN,
+    Attributes,
+    Slots,
+    boundary_row,
+    build,
+    code_at,
+    edge_slots_of,
+    slots_of,
+)
 from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features, Place
 from core.features.template import Template
 
-#: Tokens whose pairs of attribute and label are marked at a time: some 20 MB of places.
+#: Tokens whose attributes and labels are paired at a time: some 20 MB of places.
 _SLICE_TOKENS = 100_000
 
 
@@ -49,20 +59,34 @@ def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
 
 
 def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> list[list[str]]:
-    """The features of every token of a corpus by name, in the order of the templates. For a few sentences."""
+    """The features of every token by name, in the order of the templates, those of label pairs last.
+
+    For a few sentences.
+    """
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
-    slots = slots_of(features, vocabularies)
+    kinds = _kinds(features, vocabularies)
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
         for token in range(begin, end):
             found = []
-            for number, template in enumerate(features.unigrams):
-                values = _values(slots, number, codes, begin, end, token)
-                if UNKNOWN not in values:
-                    found.append(named(template, features.slots[number], vocabularies, values))
+            for slots, templates, places in kinds:
+                for number, template in enumerate(templates if token - begin >= slots.skipped else ()):
+                    values = _values(slots, number, codes, begin, end, token)
+                    if UNKNOWN not in values:
+                        found.append(named(template, places[number], vocabularies, values))
             out.append(found)
     return out
+
+
+def _kinds(
+    features: Features, vocabularies: Sequence[Vocabulary]
+) -> tuple[tuple[Slots, tuple[Template, ...], tuple[tuple[Place, ...], ...]], ...]:
+    """Templates of single labels, and of label pairs."""
+    return (
+        (slots_of(features, vocabularies), features.unigrams, features.slots),
+        (edge_slots_of(features, vocabularies), features.rich, features.edge_slots),
+    )
 
 
 def named(
@@ -91,38 +115,47 @@ def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token
 def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Counts:
     """Count what training on a corpus would have weights for."""
     coder, codes = Coder.trained(features, corpus, lexicons)
-    slots = slots_of(features, coder.vocabularies)
-    index, attributes = build(slots, codes, corpus.offsets, features.cutoff)
-    template_of = index.seen_at % len(slots.seeds)
-    size, labels = index.size, 0 if corpus.labels is None else len(np.unique(corpus.labels.ids))
-    made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
-    occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
-    return Counts(
-        corpus.tokens,
-        labels,
-        size,
-        _seen(corpus, attributes, size, edges=features.edges)
-        if features.seen_pairs
-        else size * labels + labels * labels * features.edges,
-        tuple(
-            TemplateCount(template.name, made[i], int(occurrences[i]))
-            for i, template in enumerate(features.unigrams)
-        ),
-    )
+    labels = 0
+    gold = np.zeros(0, np.int64)
+    if corpus.labels is not None:
+        names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)
+        labels = len(names_of)
+    pairs = _pairs(gold, corpus.offsets, labels)
+    # What a feature of each kind is joined with: at every token its label, or the pair that ends there.
+    joined = ((gold, labels), (pairs, labels * labels))
+    parameters = 0
+    if features.edges:
+        parameters += len(np.unique(pairs[pairs >= 0])) if features.seen_pairs else labels * labels
+    size, rows = 0, []
+    for (slots, templates, _), (joins, ways) in zip(
+        _kinds(features, coder.vocabularies), joined, strict=True
+    ):
+        index, attributes = build(slots, codes, corpus.offsets, features.cutoff)
+        template_of = index.seen_at % max(len(slots.seeds), 1)
+        made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
+        occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
+        size += index.size
+        parameters += _seen(attributes, joins, ways) if features.seen_pairs else index.size * ways
+        rows += [TemplateCount(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
+    return Counts(corpus.tokens, labels, size, parameters, tuple(rows))
 
 
-def _seen(corpus: Corpus, attributes: Attributes, size: int, *, edges: bool) -> int:
-    """Pairs of attribute and label, and of adjacent labels, that occur together."""
-    if corpus.labels is None:
-        return 0
-    _, gold = np.unique(corpus.labels.ids, return_inverse=True)
-    labels = int(gold.max(initial=-1)) + 1
-    marks = np.zeros(size * labels, np.bool_)
-    for begin in range(0, corpus.tokens, _SLICE_TOKENS):
-        starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
-        label = np.repeat(gold[begin : begin + _SLICE_TOKENS], np.diff(starts))
-        marks[attributes.rows[starts[0] : starts[-1]].astype(np.int64) * labels + label] = True
-    pairs = gold[:-1] * labels + gold[1:]
-    within = np.ones(len(pairs), np.bool_)
-    within[corpus.offsets[1:-1] - 1] = False
-    return int(np.count_nonzero(marks)) + edges * len(np.unique(pairs[within]))
+def _pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
+    """The pair of labels that ends at each token, -1 at the first of a sentence."""
+    pairs = np.concatenate([[-1], gold[:-1] * labels + gold[1:]])[: len(gold)]
+    pairs[offsets[:-1][offsets[:-1] < len(gold)]] = -1
+    return np.asarray(pairs)
+
+
+def _seen(attributes: Attributes, joins: NDArray[np.int64], ways: int) -> int:
+    """Attributes and labels, or pairs of labels, that occur together. Without labels there are none."""
+    places = [
+        np.unique(_places(attributes, joins, ways, begin)) for begin in range(0, len(joins), _SLICE_TOKENS)
+    ]
+    return len(np.unique(np.concatenate(places))) if places else 0
+
+
+def _places(attributes: Attributes, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
+    starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
+    join = np.repeat(joins[begin : begin + _SLICE_TOKENS], np.diff(starts))
+    return np.asarray(attributes.rows[starts[0] : starts[-1]].astype(np.int64) * ways + join)

@@ -14,7 +14,6 @@ from core.features.short import written
 from core.features.template import WAPITI_REACH, Slot, Syntax, Template
 
 _ROW = re.compile(r"\[@?-?\d+,")
-_LETTERS = {"value": "x", "test": "t", "match": "m"}
 
 
 def print_crfpp(templates: Sequence[Template]) -> str:
@@ -117,29 +116,21 @@ def _crfpp(template: Template) -> str:
             raise ValueError("CRF++ has no places counted from the ends of a sentence")
         if not slot.plain:
             raise ValueError("CRF++ has no tests, matches or folding; give a derived column a name")
-    return _line(template, template.kind, [f"%x[{slot.row},{slot.column}]" for slot in template.slots])
+    return _line(template, template.kind)
 
 
 def _wapiti(template: Template) -> str:
-    line = _line(template, template.kind.lower(), [_command(slot) for slot in template.slots])
+    line = _line(template, template.kind.lower())
     if any("#" in literal for literal in template.literals):
         raise ValueError("a # would start a comment")
     return line
 
 
-def _command(slot: Slot) -> str:
-    letter = _LETTERS[slot.take]
-    start = "@" if slot.anchor != "token" else ""
-    row = slot.row + 1 if slot.anchor == "start" else slot.row
-    pattern = "" if slot.regex is None else f',"{slot.regex}"'
-    return f"%{letter.upper() if slot.fold else letter}[{start}{row},{slot.column}{pattern}]"
-
-
-def _line(template: Template, letter: str, macros: list[str]) -> str:
-    """Put macros between the literals, and the letter of the kind in front."""
+def _line(template: Template, letter: str) -> str:
+    """Write a template with the letter of its kind in front."""
     if any("%" in literal for literal in template.literals):
         raise ValueError("a % would start a macro")
-    text = template.joined(macros)
+    text = str(template)
     if template.syntax != "short":
         return letter + text[1:]
     return text if text.startswith(letter) else letter + text

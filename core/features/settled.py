@@ -64,6 +64,8 @@ class Features:
     matched: tuple[tuple[str, MatchedSpec], ...]
     #: The places of each unigram template, in template order.
     slots: tuple[tuple[Place, ...], ...]
+    #: Those of each template that is joined with the label pair.
+    edge_slots: tuple[tuple[Place, ...], ...]
     cutoff: int
     seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
 
@@ -83,8 +85,13 @@ class Features:
 
     @property
     def edges(self) -> bool:
-        """Whether label bigrams are features: a `B` line is there."""
-        return any(t.kind == "B" for t in self.templates)
+        """Whether label bigrams are features: a `B` line that looks at nothing is there."""
+        return any(t.kind == "B" and not t.slots for t in self.templates)
+
+    @property
+    def rich(self) -> tuple[Template, ...]:
+        """The templates that are joined with the label pair."""
+        return _rich(self.templates)
 
     def record(self) -> dict[str, Any]:
         """Describe the features in plain values, for `restored`."""
@@ -105,6 +112,10 @@ class Features:
             ],
             "cutoff": self.cutoff,
         }
+
+
+def _rich(templates: tuple[Template, ...]) -> tuple[Template, ...]:
+    return tuple(t for t in templates if t.kind == "B" and t.slots)
 
 
 def restored(record: dict[str, Any]) -> Features:
@@ -174,6 +185,7 @@ def settle(
         derived=tuple((name, chains[name]) for name in names),
         matched=tuple((name, others[name]) for name in matched),
         slots=tuple(tuple(map(place, t.slots)) for t in unigrams),
+        edge_slots=tuple(tuple(map(place, t.slots)) for t in _rich(templates)),
         cutoff=cutoff,
         seen_pairs=seen_pairs,
     )
@@ -225,8 +237,6 @@ class _Columns:
     def faults_of(self, template: Template) -> list[Fault]:
         """What a template names that is not there."""
         faults = []
-        if template.kind == "B" and template.slots:
-            faults.append("templates joined with the label pair are not trained yet; write B alone")
         for slot in template.slots:
             if isinstance(slot.column, int):
                 if self.number(slot.column) is None:

@@ -54,11 +54,18 @@ class Slot:
     @property
     def source(self) -> str:
         """The column, and what is done with it: a text of its own for each, without the row."""
-        if self.plain:
-            return str(self.column)
+        return str(self.column) if self.plain else self._command("")
+
+    def __str__(self) -> str:
+        """Write the slot as Wapiti does, and, where it can, CRF++."""
+        absolute = "" if self.anchor == "token" else "@"
+        # Wapiti counts from 1 at the start of a sentence.
+        return self._command(f"{absolute}{self.row + (self.anchor == 'start')},")
+
+    def _command(self, place: str) -> str:
         letter = {"value": "x", "test": "t", "match": "m"}[self.take]
         pattern = "" if self.regex is None else f',"{self.regex}"'
-        return f"%{letter.upper() if self.fold else letter}[{self.column}{pattern}]"
+        return f"%{letter.upper() if self.fold else letter}[{place}{self.column}{pattern}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class Template:
     syntax: Syntax = "crf++"
 
     def __str__(self) -> str:
-        return self.joined([f"%x[{slot.row},{slot.source}]" for slot in self.slots])
+        return self.joined(list(map(str, self.slots)))
 
     @property
     def name(self) -> str:

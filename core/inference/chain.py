@@ -9,6 +9,9 @@ so that the division by a sum is off the critical path: it is known one step bef
     V_{t+1} = psi_{t+1} * b_{t+1} / s_t,   b_t = M V_{t+1},   b_{n-1} = 1 / s_{n-1}
 gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
 
+M is one matrix for the whole chain or, with rich edges, one for each token but the first (`Edges.step`), with a maximum
+of its own.
+
 Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain
 is done again in log space (`log_forward`, `log_backward`): slower, and never wrong.
 """
@@ -33,11 +36,16 @@ _NOTHING = -1e30
 
 
 class Edges(NamedTuple):
-    """Transitions of one model, ready for the recursions."""
+    """Transitions of one model, ready for the recursions: into the token of row t at t * step.
+
+    With step 0 one matrix serves all tokens. Else `scores` and `forward` are the same memory, at first scores, then
+    exponentials, then the probabilities of the transitions; and there is no transpose, which would be used but once.
+    """
 
     scores: Floats  # (Y * width,) score of label i followed by label j, at i * width + j
     forward: Floats  # (Y * width,) exp(scores - shift), columns beyond Y zero
     backward: Floats  # (Y * width,) its transpose
+    step: int
 
 
 class Chain(NamedTuple):
@@ -48,19 +56,27 @@ class Chain(NamedTuple):
     beta: Floats  # (rows * width,) b, then marginals
     sums: Floats  # (rows,) s
     pairs: Floats  # (Y * width,) expected transitions, summed over chains until cleared
+    matrices: Floats  # (rows * Y * width,) transitions into each token, or empty when all have the same
 
 
 def edges(labels: int, dtype: Any) -> Edges:
     """Room for the transitions of so many labels, all zero."""
     size = labels * v.padded(labels)
-    return Edges(*(v.zeros(size, dtype) for _ in range(3)))
+    return Edges(v.zeros(size, dtype), v.zeros(size, dtype), v.zeros(size, dtype), 0)
 
 
-def chain(rows: int, labels: int, dtype: Any) -> Chain:
-    """Scratch for chains of `rows` tokens in all."""
+def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False) -> Chain:
+    """Scratch for chains of `rows` tokens in all; `rich` when each token has transitions of its own."""
     width = v.padded(labels)
     psi, alpha, beta = (v.zeros(rows * width, dtype) for _ in range(3))
-    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype))
+    matrices = v.zeros(rows * labels * width if rich else 0, dtype)
+    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype), matrices)
+
+
+@inlined
+def edges_of_tokens(e: Edges, c: Chain, labels: int, width: int) -> Edges:
+    """The transitions in `c.matrices`, as the recursions take them."""
+    return Edges(c.matrices, c.matrices, e.backward, labels * width)
 
 
 @kernel
@@ -82,22 +98,73 @@ def set_edges(labels: int, width: int, e: Edges) -> float:
 
 
 @inlined
-def _times(a: Floats, a_at: int, matrix: Floats, labels: int, width: int, out: Floats, out_at: int) -> None:
-    """out_j = sum_i a_i M_ij. Two accumulators a block, so that additions overlap."""
+def _times(
+    a: Floats, a_at: int, matrix: Floats, at: int, labels: int, width: int, out: Floats, out_at: int
+) -> None:
+    """out_j = sum_i a_i M_ij, M from `at` on. Two accumulators a block, so that additions overlap."""
     for j in range(0, width, v.LANES):
         even, odd = v.zero(out), v.zero(out)
         for i in range(0, labels - 1, 2):
-            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, i * width + j), even)
-            odd = v.fma(v.splat(a[a_at + i + 1]), v.load(matrix, (i + 1) * width + j), odd)
+            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, at + i * width + j), even)
+            odd = v.fma(v.splat(a[a_at + i + 1]), v.load(matrix, at + (i + 1) * width + j), odd)
         if labels % 2:
             i = labels - 1
-            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, i * width + j), even)
+            even = v.fma(v.splat(a[a_at + i]), v.load(matrix, at + i * width + j), even)
         v.store(out, out_at + j, v.add(even, odd))
 
 
+@inlined
+def _dots(
+    matrix: Floats, at: int, b: Floats, b_at: int, labels: int, width: int, out: Floats, out_at: int
+) -> None:
+    """out_i = sum_j M_ij b_j, M from `at` on; padding zero."""
+    for i in range(labels):
+        acc = v.zero(out)
+        for j in range(0, width, v.LANES):
+            acc = v.fma(v.load(matrix, at + i * width + j), v.load(b, b_at + j), acc)
+        out[out_at + i] = v.total(acc)
+    for i in range(labels, width):
+        out[out_at + i] = 0
+
+
+@inlined
+def _clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
+    """Columns beyond the labels to zero, in the matrix from `at` on."""
+    for i in range(labels):
+        for j in range(labels, width):
+            matrix[at + i * width + j] = 0
+
+
+@inlined
+def _top(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
+    """The largest score in the matrix of row t. Maxima are taken by lanes, in `alpha`, which is not filled yet."""
+    row, whole = t * width, labels - labels % v.LANES
+    v.store(c.alpha, row, v.splat(c.matrices[first]))
+    for i in range(labels):
+        for j in range(0, whole, v.LANES):
+            here = v.load(c.matrices, first + i * width + j)
+            v.store(c.alpha, row, v.maximum(v.load(c.alpha, row), here))
+    top = c.alpha[row]
+    for j in range(1, v.LANES):
+        top = max(top, c.alpha[row + j])
+    for i in range(labels):
+        for j in range(whole, labels):
+            top = max(top, c.matrices[first + i * width + j])
+    return top
+
+
+@inlined
+def _keep_if(wanted: bool, out: Floats, at: int, value: Any) -> None:
+    if wanted:
+        v.store(out, at, value)
+
+
 @kernel
-def exponentiate(c: Chain, at: int, n: int, labels: int, width: int) -> float:
-    """Turn the chain's scores in `psi` into exp(score - row maximum), padding zero; returns the sum of the maxima."""
+def exponentiate(c: Chain, at: int, n: int, shift: float, labels: int, width: int) -> float:
+    """Turn the chain's scores in `psi` and `matrices` into exp(score - maximum), padding zero.
+
+    Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`).
+    """
     shifts = 0.0
     for t in range(at, at + n):
         row = t * width
@@ -109,6 +176,16 @@ def exponentiate(c: Chain, at: int, n: int, labels: int, width: int) -> float:
             v.store(c.psi, row + j, v.exp(v.subtract(v.load(c.psi, row + j), top_v)))
         for j in range(labels, width):
             c.psi[row + j] = 0
+        shifts += float(top)
+    if c.matrices.shape[0] == 0:
+        return shifts + (n - 1) * shift
+    for t in range(at + 1, at + n):
+        first = t * labels * width
+        top = _top(c, t, first, labels, width)
+        top_v = v.splat(top)
+        for k in range(first, first + labels * width, v.LANES):
+            v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))
+        _clear_padding(c.matrices, first, labels, width)
         shifts += float(top)
     return shifts
 
@@ -123,7 +200,7 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
             for j in range(0, width, v.LANES):
                 v.store(c.alpha, row + j, v.load(c.psi, row + j))
         else:
-            _times(c.alpha, row - width, e.forward, labels, width, c.alpha, row)
+            _times(c.alpha, row - width, e.forward, t * e.step, labels, width, c.alpha, row)
             scale = v.splat(c.sums.dtype.type(1) / c.sums[t - 1])
             for j in range(0, width, v.LANES):
                 scaled = v.multiply(v.load(c.psi, row + j), scale)
@@ -151,8 +228,10 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bo
             last = v.splat(one / c.sums[t])
             for j in range(0, width, v.LANES):
                 v.store(c.beta, row + j, last)
+        elif e.step == 0:
+            _times(c.psi, row + width, e.backward, 0, labels, width, c.beta, row)
         else:
-            _times(c.psi, row + width, e.backward, labels, width, c.beta, row)
+            _dots(e.forward, (t + 1) * e.step, c.psi, row + width, labels, width, c.beta, row)
         scale = v.splat(one / c.sums[t - 1] if t > at else one)
         for j in range(0, width, v.LANES):
             b = v.load(c.beta, row + j)
@@ -166,7 +245,20 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bo
 
 @kernel
 def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
-    """pairs_ij += M_ij sum_t a_t(i) V_{t+1}(j), after `backward`: one blocked product a chain."""
+    """pairs_ij += M_ij sum_t a_t(i) V_{t+1}(j), after `backward`: one blocked product a chain.
+
+    Where each token has its matrix, that becomes the probabilities of the transitions into the token.
+    """
+    if e.step > 0:
+        for t in range(at + 1, at + n):
+            for i in range(labels):
+                a = v.splat(c.alpha[(t - 1) * width + i])
+                for j in range(0, width, v.LANES):
+                    k, here = i * width + j, t * e.step + i * width + j
+                    p = v.multiply(v.multiply(a, v.load(e.forward, here)), v.load(c.psi, t * width + j))
+                    v.store(e.forward, here, p)
+                    v.store(c.pairs, k, v.add(v.load(c.pairs, k), p))
+        return
     for i in range(labels):
         for j in range(0, width, v.LANES):
             acc = v.zero(c.pairs)
@@ -197,13 +289,13 @@ def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) ->
             if t == at:
                 v.store(c.alpha, row + j, v.load(c.psi, row + j))
                 continue
-            before = row - width
-            top = v.add(v.splat(c.alpha[before]), v.load(e.scores, j))
+            before, into = row - width, t * e.step + j
+            top = v.add(v.splat(c.alpha[before]), v.load(e.scores, into))
             for i in range(1, labels):
-                top = v.maximum(top, v.add(v.splat(c.alpha[before + i]), v.load(e.scores, i * width + j)))
+                top = v.maximum(top, v.add(v.splat(c.alpha[before + i]), v.load(e.scores, into + i * width)))
             mass = v.zero(c.alpha)
             for i in range(labels):
-                edge = v.add(v.splat(c.alpha[before + i]), v.load(e.scores, i * width + j))
+                edge = v.add(v.splat(c.alpha[before + i]), v.load(e.scores, into + i * width))
                 mass = v.add(mass, v.exp(v.subtract(edge, top)))
             v.store(c.alpha, row + j, v.add(v.load(c.psi, row + j), top))
             v.store(c.beta, row + j, mass)
@@ -222,7 +314,8 @@ def log_backward(
     """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`.
 
     On the way `psi` becomes score + b of its token, which is all that the token before needs; in the padding it is so
-    low that nothing is left of it. `beta` holds the scores of the edges out of one label, until they are summed.
+    low that nothing is left of it. `beta` holds the scores of the edges out of one label, until they are summed. Where
+    each token has its matrix, that becomes the probabilities of the transitions into the token.
     """
     kind = c.psi.dtype.type
     for t in range(at + n - 1, at - 1, -1):
@@ -232,23 +325,26 @@ def log_backward(
             if t < at + n - 1:
                 away = v.splat(kind(float(c.alpha[row + i]) - log_z))
                 for j in range(0, width, v.LANES):
-                    edge = v.add(v.load(e.scores, i * width + j), v.load(c.psi, after + j))
+                    k = i * width + j
+                    into = (t + 1) * e.step + k
+                    edge = v.add(v.load(e.scores, into), v.load(c.psi, after + j))
                     v.store(c.beta, row + j, edge)
                     if pairs:
-                        k = i * width + j
-                        v.store(c.pairs, k, v.add(v.load(c.pairs, k), v.exp(v.add(edge, away))))
+                        p = v.exp(v.add(edge, away))
+                        v.store(c.pairs, k, v.add(v.load(c.pairs, k), p))
+                        _keep_if(e.step > 0, e.scores, into, p)
                 b = _log_sum(c.beta, row, labels, width)
             c.psi[row + i] = float(c.psi[row + i]) + b
             # alpha has served the edges out of label i: it takes the logarithm of the marginal.
             c.alpha[row + i] = float(c.alpha[row + i]) + b - log_z
+        if pairs and e.step > 0 and t < at + n - 1:
+            _clear_padding(e.scores, (t + 1) * e.step, labels, width)
         for j in range(0, width, v.LANES):
             v.store(c.beta, row + j, v.exp(v.load(c.alpha, row + j)))
         for j in range(labels, width):
             c.beta[row + j] = 0
             c.psi[row + j] = _NOTHING
-    for i in range(labels):
-        for j in range(labels, width):
-            c.pairs[i * width + j] = 0
+    _clear_padding(c.pairs, 0, labels, width)
 
 
 @kernel
@@ -261,28 +357,29 @@ def gold_score(
         y = gold[begin + t]
         score += float(psi[(at + t) * width + y])
         if t:
-            score += float(e.scores[gold[begin + t - 1] * width + y])
+            score += float(e.scores[(at + t) * e.step + gold[begin + t - 1] * width + y])
     return score
 
 
 @kernel
 def viterbi(
-    scores: Floats, n: int, transitions: Floats, transposed: Floats, labels: int, width: int, out: NDArray[np.int32],
+    scores: Floats, n: int, transitions: Floats, step: int, labels: int, width: int, out: NDArray[np.int32],
     out_at: int,
 ) -> float:  # fmt: skip
     """Best labels of one chain into `out`, ties to the lower label; `scores` is overwritten by the best prefix scores.
 
-    No back-pointers: the winner of each step is found again on the way back, for the one label of the path.
+    The transitions into token t stand at t * step. No back-pointers: the winner of each step is found again on the way
+    back, for the one label of the path.
     """
     for t in range(1, n):
-        row, j = t * width, 0
+        row, j, into = t * width, 0, t * step
         while width - j >= 3 * v.LANES:  # three independent maxima: a chain of one waits for itself
             first = v.splat(scores[row - width])
-            a = v.add(first, v.load(transitions, j))
-            b = v.add(first, v.load(transitions, j + v.LANES))
-            c = v.add(first, v.load(transitions, j + 2 * v.LANES))
+            a = v.add(first, v.load(transitions, into + j))
+            b = v.add(first, v.load(transitions, into + j + v.LANES))
+            c = v.add(first, v.load(transitions, into + j + 2 * v.LANES))
             for i in range(1, labels):
-                here, at = v.splat(scores[row - width + i]), i * width + j
+                here, at = v.splat(scores[row - width + i]), into + i * width + j
                 a = v.maximum(a, v.add(here, v.load(transitions, at)))
                 b = v.maximum(b, v.add(here, v.load(transitions, at + v.LANES)))
                 c = v.maximum(c, v.add(here, v.load(transitions, at + 2 * v.LANES)))
@@ -291,11 +388,10 @@ def viterbi(
             v.store(scores, row + j + 2 * v.LANES, v.add(v.load(scores, row + j + 2 * v.LANES), c))
             j += 3 * v.LANES
         while j < width:
-            best = v.add(v.splat(scores[row - width]), v.load(transitions, j))
+            best = v.add(v.splat(scores[row - width]), v.load(transitions, into + j))
             for i in range(1, labels):
-                best = v.maximum(
-                    best, v.add(v.splat(scores[row - width + i]), v.load(transitions, i * width + j))
-                )
+                here = v.splat(scores[row - width + i])
+                best = v.maximum(best, v.add(here, v.load(transitions, into + i * width + j)))
             v.store(scores, row + j, v.add(v.load(scores, row + j), best))
             j += v.LANES
     row = (n - 1) * width
@@ -306,11 +402,11 @@ def viterbi(
     out[out_at + n - 1] = y
     top = float(scores[row + y])
     for t in range(n - 2, -1, -1):
-        row = t * width
+        row, into = t * width, (t + 1) * step + y
         best_y = 0
-        best_score = scores[row] + transposed[y * width]
+        best_score = scores[row] + transitions[into]
         for i in range(1, labels):
-            score = scores[row + i] + transposed[y * width + i]
+            score = scores[row + i] + transitions[into + i * width]
             if score > best_score:
                 best_score = score
                 best_y = i

@@ -21,7 +21,7 @@ from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
 from core.learn.evaluation import Model
 from core.learn.problem import Sequences
-from core.learn.rows import PLAIN, Rows, add_to_row, load_edges, value_of
+from core.learn.rows import PLAIN, Rows, add_to_row, edge_row, load_edges, value_of
 from core.learn.updates import batch_direction
 
 ADF, MADF = 0, 1
@@ -47,6 +47,7 @@ class Plan(NamedTuple):
     alpha: float
     beta: float
     attributes: int
+    blocks: int
     labels: int
     width: int
     edges: bool
@@ -89,9 +90,14 @@ def _catch_up(r: Rows, g: Rates, row: Any, now: float, p: Plan) -> None:
 
 @kernel
 def _catch_up_sentence(data: Sequences, sentence: int, r: Rows, g: Rates, now: float, p: Plan) -> None:
-    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
-        for k in range(data.starts[token], data.starts[token + 1]):
-            _catch_up(r, g, np.int64(data.rows[k]), now, p)
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for k in range(data.starts[begin], data.starts[end]):
+        _catch_up(r, g, np.int64(data.rows[k]), now, p)
+    if data.edge_starts.shape[0] > 0:
+        for k in range(data.edge_starts[begin], data.edge_starts[end]):
+            row = edge_row(data, k, p.blocks, p.labels)
+            for y in range(p.labels):
+                _catch_up(r, g, row + y, now, p)
 
 
 @inlined
@@ -123,6 +129,18 @@ def _step_row(
 
 
 @kernel
+def _step_blocks(
+    data: Sequences, token: int, at: int, after: float, rate: float, r: Rows, g: Rates, c: Chain, p: Plan
+) -> None:
+    """The blocks of the edge attributes of a token: its matrix stands at `at`."""
+    for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+        row = edge_row(data, k, p.blocks, p.labels)
+        for y in range(p.labels):
+            _begin_step(r, g, row + y, after, rate, p)
+            _step_row(r, g, row + y, 1.0, rate, c.matrices, at + y * p.width, p)
+
+
+@kernel
 def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, after: float, rate: float, paired: bool,
     r: Rows, g: Rates, c: Chain, p: Plan,
@@ -134,6 +152,8 @@ def _update(
                 row = np.int64(data.rows[k])
                 _begin_step(r, g, row, after, rate, p)
                 _step_row(r, g, row, float(value_of(data, k)), rate, c.beta, at * p.width, p)
+            if c.matrices.shape[0] > 0:
+                _step_blocks(data, token, at * p.labels * p.width, after, rate, r, g, c, p)
             at += 1
     if paired:
         for y in range(p.labels):
@@ -157,7 +177,8 @@ def run_adaptive(
             _catch_up_sentence(data, order[i], r, g, now, p)
         for y in range(p.labels):
             _catch_up(r, g, p.attributes + y, now, p)
-        m = Model(r, PLAIN, load_edges(r, p.attributes, p.labels, PLAIN, p.width, e), p.labels, p.width)
+        shift = load_edges(r, p.attributes, p.labels, PLAIN, p.width, e)
+        m = Model(r, PLAIN, shift, p.blocks, p.labels, p.width)
         met, paired = batch_direction(data, order, b, stop, m, p.edges, e, c)
         _update(data, order, b, stop, after, rate, paired, r, g, c, p)
         clock[0] = after

@@ -68,7 +68,7 @@ class Adaptive(Descent):
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
         state = super().start(problem, init)
-        count = problem.attributes + len(problem.labels)
+        count = problem.rows
         del state["touched"], state["penalty"]
         state |= {
             "gamma": np.full(count, state["eta0"][0]),
@@ -90,6 +90,7 @@ class Adaptive(Descent):
             alpha=self.spec.alpha if isinstance(self.spec, AdfSpec) else 1.0,
             beta=self.spec.beta if isinstance(self.spec, AdfSpec) else 1.0,
             attributes=problem.attributes,
+            blocks=problem.blocks,
             labels=len(problem.labels),
             width=problem.width,
             edges=problem.edges,

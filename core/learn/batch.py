@@ -3,8 +3,9 @@
     L(w) = sum_j -log p(y_j | x_j; w),   dL/dw_p = expected count of p - gold count of p
 
 Two sweeps. Forward-backward over the sentences leaves the marginals of every token; then each attribute adds up the
-marginals of the tokens it occurs at. The second sweep writes every entry of the gradient once: threads need no vectors
-of their own and no order of arrival, so the result is the same, bit for bit, for any number of threads.
+marginals of the tokens it occurs at, each edge attribute those of the transitions into them. The second sweep writes
+every entry of the gradient once: threads need no vectors of their own and no order of arrival, so the result is the
+same, bit for bit, for any number of threads.
 
 Sums over tokens are always in float64. The chains are in float32, half the memory traffic, with a relative error of the
 loss near 1e-8; with `dtype` float64 the chains are too, for the last digits.
@@ -21,7 +22,14 @@ from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel, readonly
 from core.learn.evaluation import Model, Weights, sequence_posterior
-from core.learn.pairs import Occurrences, Pairs, gold_counts, occurrences_of, pairs_of
+from core.learn.pairs import (
+    Occurrences,
+    Pairs,
+    edge_occurrences_of,
+    gold_counts,
+    occurrences_of,
+    pairs_of,
+)
 from core.learn.pieces import Pool
 from core.learn.problem import Problem, Sequences, offsets_of
 from core.learn.rows import EVERYTHING, PLAIN, Rows, load_edges
@@ -47,21 +55,28 @@ def _expand(pairs: Pairs, w: NDArray[np.float64], first: int, last: int, width: 
 @kernel
 def _posteriors(
     data: Sequences, first: int, last: int, m: Model, edges: bool, e: Edges, c: Chain, marginals: Floats,
-    pairs: NDArray[np.float64],
+    matrices: Floats, pairs: NDArray[np.float64],
 ) -> float:  # fmt: skip
-    """Marginals of the tokens of sentences `first:last`, expected transitions added to `pairs`; returns the loss."""
+    """Marginals of the tokens of sentences `first:last`, expected transitions added to `pairs`; returns the loss.
+
+    With rich edges, the marginals of the transitions into each token go to `matrices`.
+    """
+    size = m.labels * m.width
     denormals = v.flush_denormals()
     loss = 0.0
     for sentence in range(first, last):
         begin, end = data.offsets[sentence], data.offsets[sentence + 1]
         if end == begin:
             continue
-        for k in range(m.labels * m.width):
+        for k in range(size):
             c.pairs[k] = 0
-        loss += sequence_posterior(data, sentence, m, edges, e, c, 0)
+        loss += sequence_posterior(data, sentence, m, edges, e, c, np.int64(0))
         for k in range(0, (end - begin) * m.width, v.LANES):
             v.store(marginals, begin * m.width + k, v.load(c.beta, k))
-        for k in range(m.labels * m.width):
+        if matrices.shape[0] > 0:
+            for k in range(size, (end - begin) * size, v.LANES):
+                v.store(matrices, begin * size + k, v.load(c.matrices, k))
+        for k in range(size):
             pairs[k] += c.pairs[k]
     v.restore_denormals(denormals)
     return loss
@@ -118,6 +133,8 @@ def _expectations(
 ) -> None:  # fmt: skip
     """Entries of the gradient that belong to attributes `first:last`. `sums` is scratch of one row.
 
+    A row of an edge attribute is a matrix, with a place in it for a label.
+
     Most attributes are rare and have been seen with one label: for those one number a token is read, not a row.
     """
     for a in range(first, last):
@@ -152,9 +169,10 @@ class Scratch:
         self.pool = Pool(threads)
         self.sentences = _cuts(problem.data.offsets, PIECE_TOKENS)
         self.marginals = v.zeros(problem.tokens * width, dtype)
+        self.matrices = v.zeros(problem.tokens * labels * width if problem.rich else 0, dtype)
         self.pair_sums = np.zeros((len(self.sentences), labels * width))
-        self.chains = [ch.chain(problem.longest, labels, dtype) for _ in range(threads)]
-        self.sums = [v.zeros(width, np.float64) for _ in range(threads)]
+        self.chains = [ch.chain(problem.longest, labels, dtype, rich=problem.rich) for _ in range(threads)]
+        self.sums = [v.zeros(labels * width, np.float64) for _ in range(threads)]
 
 
 class Batch:
@@ -169,9 +187,13 @@ class Batch:
         self._scratch = scratch
         self.vectors = Vectors(self.parameters, scratch.pool)
         self._occurrences = occurrences_of(problem)
-        self._rows = v.zeros((problem.attributes + len(problem.labels)) * problem.width, scratch.dtype)
+        self._rows = v.zeros(problem.rows * problem.width, scratch.dtype)
         self._attributes = _cuts(self._occurrences.starts, PIECE_CELLS)
         self._layout = _cuts(self.pairs.starts, PIECE_PARAMETERS)
+        self._first_edge = int(self.pairs.starts[problem.blocks])
+        self._edge_occurrences = edge_occurrences_of(problem)
+        self._edge_pairs = _by_attribute(self.pairs, problem)
+        self._edge_attributes = _cuts(self._edge_occurrences.starts, PIECE_CELLS // len(problem.labels))
 
     @classmethod
     def of(cls, problem: Problem, threads: int, dtype: type = np.float32) -> "Batch":
@@ -180,14 +202,17 @@ class Batch:
 
     def restricted(self, kept: NDArray[np.bool_]) -> "Batch":
         """Hold the other parameters at zero, and leave out the attributes that have none. Shares scratch with this."""
-        attributes = self.problem.attributes
+        attributes, blocks = self.problem.attributes, self.problem.blocks
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
         counts = np.diff(before[self.pairs.starts])
-        used = counts[:attributes] > 0
-        counts = np.concatenate([counts[:attributes][used], counts[attributes:]])
+        by_block = counts[blocks:].reshape(-1, len(self.problem.labels))
+        used, used_edges = counts[:attributes] > 0, by_block.sum(axis=1) > 0
+        counts = np.concatenate(
+            [counts[:attributes][used], counts[attributes:blocks], by_block[used_edges].reshape(-1)]
+        )
         pairs = Pairs(offsets_of(counts), readonly(self.pairs.labels[kept], np.int32))
         parameters = Parameters(pairs, readonly(self._gold[kept], np.float64))
-        return Batch(self.problem.with_attributes(used), self._scratch, parameters)
+        return Batch(self.problem.with_attributes(used, used_edges), self._scratch, parameters)
 
     @property
     def parameters(self) -> int:
@@ -213,10 +238,10 @@ class Batch:
             lambda piece, _: _expand(self.pairs, w, *self._layout[piece], width, self._rows),
             len(self._layout),
         )
-        rows = Rows(self._rows, np.zeros(problem.attributes + labels, scratch.dtype), EVERYTHING)
+        rows = Rows(self._rows, np.zeros(problem.rows, scratch.dtype), EVERYTHING)
         e = ch.edges(labels, scratch.dtype)
         shift = load_edges(rows, problem.attributes, labels, PLAIN, width, e)
-        model = Model(rows, PLAIN, shift, labels, width)
+        model = Model(rows, PLAIN, shift, problem.blocks, labels, width)
         losses = np.zeros(len(scratch.sentences))
         gradient = np.empty(self.parameters)
         scratch.pair_sums[:] = 0
@@ -225,7 +250,7 @@ class Batch:
             first, last = scratch.sentences[piece]
             losses[piece] = _posteriors(
                 problem.data, first, last, model, problem.edges, e, scratch.chains[thread], scratch.marginals,
-                scratch.pair_sums[piece],
+                scratch.matrices, scratch.pair_sums[piece],
             )  # fmt: skip
 
         def expectations(piece: int, thread: int) -> None:
@@ -235,18 +260,37 @@ class Batch:
                 gradient,
             )  # fmt: skip
 
+        def edge_expectations(piece: int, thread: int) -> None:
+            first, last = self._edge_attributes[piece]
+            _expectations(
+                self._edge_occurrences, self._edge_pairs, scratch.matrices, self._gold[self._first_edge :], first, last,
+                labels * width, scratch.sums[thread], gradient[self._first_edge :],
+            )  # fmt: skip
+
         yield from scratch.pool.slices(posteriors, len(scratch.sentences))
         yield from scratch.pool.slices(expectations, len(self._attributes))
+        yield from scratch.pool.slices(edge_expectations, len(self._edge_attributes))
         self._transition_gradient(gradient)
         return float(losses.sum()), gradient
 
     def _transition_gradient(self, gradient: NDArray[np.float64]) -> None:
         attributes, width = self.problem.attributes, self.problem.width
         expected = self._scratch.pair_sums.sum(axis=0)
-        first = int(self.pairs.starts[attributes])
-        counts = np.diff(self.pairs.starts[attributes:])
+        here = slice(int(self.pairs.starts[attributes]), self._first_edge)
+        counts = np.diff(self.pairs.starts[attributes : self.problem.blocks + 1])
         rows = np.repeat(np.arange(len(counts)), counts)
-        gradient[first:] = expected[rows * width + self.pairs.labels[first:]] - self._gold[first:]
+        gradient[here] = expected[rows * width + self.pairs.labels[here]] - self._gold[here]
+
+
+def _by_attribute(pairs: Pairs, problem: Problem) -> Pairs:
+    """The parameters of each edge attribute, counted from the first one, by their places in its matrix."""
+    labels, first = len(problem.labels), int(pairs.starts[problem.blocks])
+    counts = np.diff(pairs.starts[problem.blocks :])
+    rows = np.arange(len(counts), dtype=np.int32) % labels * problem.width
+    places = np.repeat(rows, counts)
+    places += pairs.labels[first:]
+    starts = pairs.starts[problem.blocks :: labels] - first
+    return Pairs(readonly(starts, np.int64), readonly(places, np.int32))
 
 
 def _cuts(offsets: NDArray[np.int64], size: int) -> list[tuple[int, int]]:

@@ -59,7 +59,7 @@ class Descent(Trainer):
         return self.l2 if self.mode == DECAY else self.l1
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
-        r = rows(problem.attributes, len(problem.labels), self.dtype)
+        r = rows(problem.rows, problem.width, self.dtype)
         if init is not None:
             r.weights[:] = init.values
         eta0 = self._descent.schedule.eta0
@@ -110,7 +110,7 @@ class Descent(Trainer):
             order=pass_order(problem.sentences, seed, int(state["passes"][0]) + 1),
             rates=self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2),
             edges=ch.edges(labels, self.dtype),
-            chain=ch.chain(problem.room(batch), labels, self.dtype),
+            chain=ch.chain(problem.room(batch), labels, self.dtype, rich=problem.rich),
         )
         yield from in_slices(problem.sentences, batch, self._updates(problem, state, p))
 
@@ -122,6 +122,7 @@ class Descent(Trainer):
             self._descent.batch,
             self._strength / p.sequences,
             problem.attributes,
+            problem.blocks,
             len(problem.labels),
             problem.width,
             problem.edges,
@@ -144,15 +145,18 @@ class Descent(Trainer):
 
     def _search(self, problem: Problem) -> Search:
         if not self.line_search:
-            return Search(*(np.empty(0, kind) for kind in (np.int64, np.int64, self.dtype, self.dtype)))
+            return Search(
+                *(np.empty(0, np.int64) for _ in range(2)), *(v.zeros(0, self.dtype) for _ in range(3))
+            )
         labels = len(problem.labels)
-        cells = np.diff(problem.data.starts[problem.data.offsets])
-        most = int(cells.max(initial=0)) + labels
+        most = int(problem.cells().max(initial=0)) + labels
+        matrices = problem.longest * labels * problem.width if problem.rich else 0
         return Search(
-            np.zeros(problem.attributes + labels, np.int64),
+            np.zeros(problem.rows, np.int64),
             np.empty(most, np.int64),
             v.zeros(most * problem.width, self.dtype),
             np.empty(most, self.dtype),
+            v.zeros(matrices, self.dtype),
         )
 
     def _swept(self, mask: NDArray[np.uint8], width: int) -> Swept:

@@ -12,7 +12,18 @@ from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import kernel
 from core.learn.problem import Problem, Sequences
-from core.learn.rows import EVERYTHING, PLAIN, Reading, Rows, gather, load_edges, prefetch
+from core.learn.rows import (
+    EVERYTHING,
+    PLAIN,
+    Reading,
+    Rows,
+    gather,
+    gather_edges,
+    load_edges,
+    prefetch,
+    prefetch_edges,
+    read_edges,
+)
 
 #: Tokens worked on between two chances to stop: about a tenth of a second for a few dozen labels.
 SLICE_TOKENS = 100_000
@@ -24,6 +35,7 @@ class Model(NamedTuple):
     rows: Rows
     reading: Reading
     shift: float
+    blocks: int  # the first row of the blocks of edge attributes
     labels: int
     width: int
 
@@ -38,35 +50,59 @@ def score_tokens(data: Sequences, sentence: int, m: Model, psi: Floats, at: int)
 
 
 @kernel
-def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: int) -> float:
+def score_edges(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: int) -> Edges:
+    """The transitions of a sentence: those of all, or where there are edge attributes, one matrix a token."""
+    if c.matrices.shape[0] == 0:
+        return e
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    size = m.labels * m.width
+    for token in range(begin + 1, end):
+        prefetch_edges(data, token + 1, m.rows, m.reading, m.blocks, m.labels, m.width)
+        gather_edges(
+            data, token, m.rows, m.reading, m.blocks, m.labels, m.width, e.scores, c.matrices,
+            (at + token - begin) * size,
+        )  # fmt: skip
+    return ch.edges_of_tokens(e, c, m.labels, m.width)
+
+
+@kernel
+def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: Any) -> float:
     """-log p(gold | sentence)."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, at)
-    gold = ch.gold_score(c.psi, at, data.gold, begin, n, e, m.width)
-    shifts = ch.exponentiate(c, at, n, m.labels, m.width)
-    log_z = ch.forward(c, at, n, e, m.labels, m.width) + shifts + (n - 1) * m.shift
+    own = score_edges(data, sentence, m, e, c, at)
+    gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
+    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
+    log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
     if isnan(log_z):
         score_tokens(data, sentence, m, c.psi, at)
-        log_z = ch.log_forward(c, at, n, e, m.labels, m.width)
+        score_edges(data, sentence, m, e, c, at)
+        log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)
 
 
 @kernel
 def sequence_posterior(
-    data: Sequences, sentence: int, m: Model, edges: bool, e: Edges, c: Chain, at: int
+    data: Sequences, sentence: int, m: Model, edges: bool, e: Edges, c: Chain, at: Any
 ) -> float:
-    """-log p(gold | sentence), with the marginals in `beta` and expected transitions added to `pairs`."""
+    """-log p(gold | sentence), with the marginals in `beta` and expected transitions added to `pairs`.
+
+    Where there are edge attributes, the probabilities of the transitions into each token are in `matrices`.
+    """
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
+    paired = edges or c.matrices.shape[0] > 0
     score_tokens(data, sentence, m, c.psi, at)
-    gold = ch.gold_score(c.psi, at, data.gold, begin, n, e, m.width)
-    shifts = ch.exponentiate(c, at, n, m.labels, m.width)
-    log_z = ch.forward(c, at, n, e, m.labels, m.width) + shifts + (n - 1) * m.shift
-    if isnan(log_z) or not ch.backward(c, at, n, e, m.labels, m.width):
+    own = score_edges(data, sentence, m, e, c, at)
+    gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
+    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
+    log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
+    if isnan(log_z) or not ch.backward(c, at, n, own, m.labels, m.width):
         score_tokens(data, sentence, m, c.psi, at)
-        log_z = ch.log_forward(c, at, n, e, m.labels, m.width)
-        ch.log_backward(c, at, n, e, log_z, edges, m.labels, m.width)
-    elif edges:
-        ch.add_pairs(c, at, n, e, m.labels, m.width)
+        score_edges(data, sentence, m, e, c, at)
+        log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
+        ch.log_backward(c, at, n, own, log_z, paired, m.labels, m.width)
+    elif paired:
+        ch.add_pairs(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)
 
 
@@ -76,40 +112,32 @@ def _losses(data: Sequences, first: int, last: int, m: Model, e: Edges, c: Chain
     denormals = v.flush_denormals()
     for sentence in range(first, last):
         if data.offsets[sentence + 1] > data.offsets[sentence]:
-            loss += sequence_loss(data, sentence, m, e, c, 0)
+            loss += sequence_loss(data, sentence, m, e, c, np.int64(0))
     v.restore_denormals(denormals)
     return loss
 
 
 @kernel
 def _decode(
-    data: Sequences, first: int, last: int, m: Model, e: Edges, scores: Floats, out: NDArray[np.int32]
+    data: Sequences, first: int, last: int, m: Model, e: Edges, c: Chain, out: NDArray[np.int32]
 ) -> None:
     for sentence in range(first, last):
         begin, end = data.offsets[sentence], data.offsets[sentence + 1]
-        score_tokens(data, sentence, m, scores, 0)
+        score_tokens(data, sentence, m, c.psi, 0)
         if end > begin:
-            ch.viterbi(scores, end - begin, e.scores, e.backward, m.labels, m.width, out, begin)
-
-
-@kernel
-def transpose(source: Floats, labels: int, width: int, out: Floats) -> None:
-    """Write the transitions the other way round, as Viterbi reads them on its way back."""
-    for i in range(labels):
-        for j in range(labels):
-            out[j * width + i] = source[i * width + j]
+            own = score_edges(data, sentence, m, e, c, 0)
+            ch.viterbi(c.psi, end - begin, own.scores, own.step, m.labels, m.width, out, begin)
 
 
 class Weights:
-    """Settled weights of a problem: rows of attributes, then of transitions, as in `rows`."""
+    """Settled weights of a problem: rows of attributes, of transitions, of edge attributes, as in `rows`."""
 
     def __init__(self, problem: Problem, values: Floats) -> None:
-        labels, width = len(problem.labels), problem.width
-        if values.shape != ((problem.attributes + labels) * width,):
+        if values.shape != (problem.rows * problem.width,):
             raise ValueError("weights do not fit the problem")
         self.problem = problem
         self.values = values
-        self._rows = Rows(values, np.zeros(problem.attributes + labels, values.dtype), EVERYTHING)
+        self._rows = Rows(values, np.zeros(problem.rows, values.dtype), EVERYTHING)
 
     @property
     def attribute_rows(self) -> NDArray[Any]:
@@ -121,26 +149,40 @@ class Weights:
     def transitions(self) -> NDArray[Any]:
         """(labels, labels)"""
         labels, width = len(self.problem.labels), self.problem.width
-        return self.values.reshape(-1, width)[self.problem.attributes :, :labels]
+        return self.values.reshape(-1, width)[self.problem.attributes : self.problem.blocks, :labels]
+
+    @property
+    def edge_blocks(self) -> NDArray[Any]:
+        """(edge attributes, labels, labels)"""
+        labels, width = len(self.problem.labels), self.problem.width
+        return self.edge_matrices.reshape(-1, labels, width)[:, :, :labels]
+
+    @property
+    def edge_matrices(self) -> NDArray[Any]:
+        """(edge attributes, labels * width)"""
+        size = len(self.problem.labels) * self.problem.width
+        return self.values[self.problem.blocks * self.problem.width :].reshape(-1, size)
 
     def loss(self, problem: Problem) -> Iterator[float]:
         """Yield the loss over a training problem slice by slice; their sum is exact for these weights."""
         labels, width = len(self.problem.labels), self.problem.width
-        e, c = ch.edges(labels, self.values.dtype), ch.chain(problem.longest, labels, self.values.dtype)
+        e = ch.edges(labels, self.values.dtype)
+        c = ch.chain(problem.longest, labels, self.values.dtype, rich=problem.rich)
         shift = load_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
+        model = Model(self._rows, PLAIN, shift, self.problem.blocks, labels, width)
         for first, last in slices(problem):
-            yield _losses(problem.data, first, last, Model(self._rows, PLAIN, shift, labels, width), e, c)
+            yield _losses(problem.data, first, last, model, e, c)
 
     def decode(self, problem: Problem) -> NDArray[np.int32]:
         """Best label of every token."""
         labels, width = len(self.problem.labels), self.problem.width
         e = ch.edges(labels, self.values.dtype)
-        load_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
-        transpose(e.scores, labels, width, e.backward)
-        scores = np.zeros(max(problem.longest, 1) * width, self.values.dtype)
+        c = ch.chain(max(problem.longest, 1), labels, self.values.dtype, rich=problem.rich)
+        read_edges(self._rows, self.problem.attributes, labels, PLAIN, width, e)
+        model = Model(self._rows, PLAIN, 0.0, self.problem.blocks, labels, width)
         out = np.zeros(problem.tokens, np.int32)
         for first, last in slices(problem):
-            _decode(problem.data, first, last, Model(self._rows, PLAIN, 0.0, labels, width), e, scores, out)
+            _decode(problem.data, first, last, model, e, c, out)
         return out
 
 

@@ -19,9 +19,9 @@ from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
-from core.learn.evaluation import Model, score_tokens, sequence_posterior, transpose
+from core.learn.evaluation import Model, score_edges, score_tokens, sequence_posterior
 from core.learn.problem import Sequences
-from core.learn.rows import PLAIN, Rows, load_edges, read_edges, subtract_gold, value_of
+from core.learn.rows import PLAIN, Rows, edge_row, load_edges, read_edges, subtract_gold, value_of
 
 PERCEPTRON, PASSIVE, PASSIVE_SMOOTH, ASCENT, ASCENT_MARGIN, CONFIDENCE, REGULARIZED = 0, 1, 2, 3, 4, 5, 6
 
@@ -58,10 +58,18 @@ def _place(d: Direction, row: Any, count: int, width: int) -> int:
     return count + 1
 
 
+@inlined
+def _add_one(d: Direction, row: Any, label: Any, one: int, count: int, width: int) -> int:
+    """Add one to the sum of a row at a label, or take it away; returns how many rows then have a place."""
+    count = _place(d, row, count, width)
+    d.sums[np.int64(d.places[row]) * width + label] += d.sums.dtype.type(one)
+    return count
+
+
 @kernel
 def _add_wrong(
     data: Sequences, sentence: int, decoded: NDArray[np.int32], count: int, d: Direction, second: Floats,
-    attributes: int, edges: bool, width: int,
+    attributes: int, labels: int, edges: bool, width: int,
 ) -> int:  # fmt: skip
     """Add phi(gold) - phi(decoded) of a sentence: two labels at each token that is wrong, and its transitions."""
     kind = d.sums.dtype.type
@@ -77,13 +85,17 @@ def _add_wrong(
                 place = np.int64(d.places[row]) * width
                 d.sums[place + y] += value
                 d.sums[place + found] -= value
-        if edges and token > begin:
+        if token > begin:
             y_before, found_before = data.gold[token - 1], decoded[token - 1 - begin]
             if found != y or found_before != y_before:
-                count = _place(d, attributes + y_before, count, width)
-                d.sums[d.places[attributes + y_before] * width + y] += kind(1)
-                count = _place(d, attributes + found_before, count, width)
-                d.sums[d.places[attributes + found_before] * width + found] -= kind(1)
+                if edges:
+                    count = _add_one(d, attributes + y_before, y, 1, count, width)
+                    count = _add_one(d, attributes + found_before, found, -1, count, width)
+                if data.edge_starts.shape[0] > 0:
+                    for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                        row = edge_row(data, k, attributes + labels, labels)
+                        count = _add_one(d, row + y_before, y, 1, count, width)
+                        count = _add_one(d, row + found_before, found, -1, count, width)
     return count
 
 
@@ -100,13 +112,22 @@ def _add_expected(
     data: Sequences, sentence: int, count: int, d: Direction, c: Chain, attributes: int, labels: int, edges: bool,
     width: int,
 ) -> int:  # fmt: skip
-    """Add phi(gold) - E[phi] of a sentence, from gold - marginals in `beta` and expected transitions in `pairs`."""
+    """Add phi(gold) - E[phi] of a sentence, from gold - marginals in `beta` and expected transitions in `pairs`.
+
+    Of edge attributes gold - expected is in `matrices`.
+    """
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
         for k in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[k])
             count = _place(d, row, count, width)
             _add_to_place(d, row, value_of(data, k), c.beta, (token - begin) * width, width)
+        if c.matrices.shape[0] > 0 and token > begin:
+            for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                for y in range(labels):
+                    row = edge_row(data, k, attributes + labels, labels) + y
+                    count = _place(d, row, count, width)
+                    _add_to_place(d, row, 1, c.matrices, ((token - begin) * labels + y) * width, width)
     if edges and end - begin > 1:
         for y in range(labels):
             count = _place(d, attributes + y, count, width)
@@ -139,7 +160,8 @@ def _violation(
     """Decode, with costs if the rule has any; returns by how much the margin is violated."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, 0)
-    gold = ch.gold_score(c.psi, 0, data.gold, begin, n, e, m.width)
+    own = score_edges(data, sentence, m, e, c, 0)
+    gold = ch.gold_score(c.psi, 0, data.gold, begin, n, own, m.width)
     if rule.costs.shape[0] > 0:
         for t in range(n):
             row, y = t * m.width, data.gold[begin + t]
@@ -147,7 +169,7 @@ def _violation(
             for j in range(row, row + m.width, v.LANES):
                 v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
             c.psi[row + y] = right
-    top = ch.viterbi(c.psi, n, e.scores, e.backward, m.labels, m.width, decoded, 0)
+    top = ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, 0)
     return max(top - gold, 0.0)
 
 
@@ -235,11 +257,13 @@ def _sample_direction(
     """Add one sentence's direction; (rows met so far, loss)."""
     if s.rule.kind != ASCENT:
         loss = _violation(data, sentence, m, s.rule, s.e, s.c, s.decoded)
-        count = _add_wrong(data, sentence, s.decoded, count, s.d, second, s.attributes, s.edges, s.width)
+        count = _add_wrong(
+            data, sentence, s.decoded, count, s.d, second, s.attributes, s.labels, s.edges, s.width
+        )
         return count, loss
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     s.c.pairs[:] = 0
-    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, 0)
+    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, np.int64(0))
     subtract_gold(s.c, 0, data.gold, begin, n, s.width)
     return _add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
 
@@ -260,11 +284,10 @@ def _take(s: Scene, count: int, loss: float, number: int, r: Rows, second: Float
 
 @kernel
 def _load_transitions(r: Rows, s: Scene) -> float:
-    """Transitions as the rule needs them: exponentials for marginals, else both ways round for Viterbi."""
+    """Transitions as the rule needs them: exponentials for marginals, else scores for Viterbi."""
     if s.rule.kind == ASCENT:
         return load_edges(r, s.attributes, s.labels, PLAIN, s.width, s.e)
     read_edges(r, s.attributes, s.labels, PLAIN, s.width, s.e)
-    transpose(s.e.scores, s.labels, s.width, s.e.backward)
     return 0.0
 
 
@@ -279,7 +302,7 @@ def run_margin(
     for b in range(first, last, batch):
         if moved:
             shift = _load_transitions(r, s)
-        m = Model(r, PLAIN, shift, s.labels, s.width)
+        m = Model(r, PLAIN, shift, s.attributes + s.labels, s.labels, s.width)
         count, loss = 0, 0.0
         for i in range(b, min(b + batch, last)):
             if data.offsets[order[i] + 1] > data.offsets[order[i]]:

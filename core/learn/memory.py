@@ -46,6 +46,8 @@ class Sizes:
     tokens: int
     sentences: int
     longest: int
+    chain: int  # bytes a token of what a chain is worked on with
+    marginals: int  # bytes a token of its marginals and those of the transitions into it
 
     @property
     def matrix(self) -> int:
@@ -64,15 +66,18 @@ def sizes_of(problem: Problem) -> Sizes:
     if problem.seen_pairs:
         parameters = int(np.count_nonzero(seen_marks(problem)))
     else:
-        parameters = (problem.attributes + (labels if problem.edges else 0)) * labels
+        parameters = (problem.rows - (0 if problem.edges else labels)) * labels
     return Sizes(
-        rows=problem.attributes + labels,
+        rows=problem.rows,
         width=problem.width,
         parameters=parameters,
-        cells=len(problem.data.rows),
+        # A cell is a number for an attribute at a token, whichever kind.
+        cells=len(problem.data.rows) + len(problem.data.edge_rows),
         tokens=problem.tokens,
         sentences=problem.sentences,
         longest=problem.longest,
+        chain=4 * problem.width * (4 + (labels if problem.rich else 0)),
+        marginals=4 * problem.width * (1 + (labels if problem.rich else 0)),
     )
 
 
@@ -92,7 +97,7 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
     assert isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec)
-    chains = 4 * 4 * sizes.longest * sizes.width * min(trainer.batch, sizes.sentences)
+    chains = sizes.chain * sizes.longest * min(trainer.batch, sizes.sentences)
     if isinstance(trainer, OnlineSpec):
         # Averages or variances beside the weights; where each row's sum of the present update stands.
         second = 0 if isinstance(trainer, PerceptronSpec) else sizes.matrix
@@ -118,10 +123,10 @@ def _calibration(trainer: DescentSpec | AdfSpec, sizes: Sizes) -> int:
 
 def _quasi_newton(trainer: QuasiNewtonSpec, sizes: Sizes, threads: int) -> int:
     vectors = 2 * min(trainer.memory, trainer.passes) + WORKING_VECTORS
-    marginals = 4 * sizes.tokens * sizes.width
+    marginals = sizes.marginals * sizes.tokens
     # Which labels the parameters belong to, and where attributes occur.
     layout = 4 * sizes.parameters + 4 * sizes.cells + 8 * 2 * sizes.rows
-    chains = 4 * 4 * sizes.longest * sizes.width * threads
+    chains = sizes.chain * sizes.longest * threads
     once = sizes.matrix + marginals + layout + chains
     # The parameters that count, once few do: their cells twice, and a number a cell while they are picked. The vectors
     # at work get shorter meanwhile, by more than the rows and the layout of the new set take.

@@ -43,7 +43,7 @@ class Online(Trainer):
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
         rule = self.rule(problem)
-        r = rows(problem.attributes, len(problem.labels), self.dtype)
+        r = rows(problem.rows, problem.width, self.dtype)
         if init is not None:
             r.weights[:] = init.values
         state: State = {
@@ -68,7 +68,7 @@ class Online(Trainer):
             problem.width,
             problem.edges,
             ch.edges(labels, self.dtype),
-            ch.chain(tokens, labels, self.dtype),
+            ch.chain(tokens, labels, self.dtype, rich=problem.rich),
             np.zeros(tokens, np.int32),
             self._direction(problem),
         )
@@ -91,12 +91,10 @@ class Online(Trainer):
             yield Report("train", number, 0.0, pass_done=True, loss=loss)
 
     def _direction(self, problem: Problem) -> Direction:
-        labels = len(problem.labels)
-        cells = np.sort(np.diff(problem.data.starts[problem.data.offsets]))[::-1]
-        most = int(cells[: self._online.batch].sum()) + labels
-        count = problem.attributes + labels
+        cells = np.sort(problem.cells())[::-1]
+        most = int(cells[: self._online.batch].sum()) + len(problem.labels)
         return Direction(
-            np.zeros(count, np.int32),
+            np.zeros(problem.rows, np.int32),
             np.zeros(most, np.int64),
             v.zeros(most * problem.width, self.dtype),
         )

@@ -1,7 +1,8 @@
 """The parameters that exist: for each row, the labels it may have a weight for.
 
-Rows are those of `rows`: attributes, then transitions out of a label. With `pairs: "seen"` a weight exists for an
-attribute and a label that occur together in the training data, as in CRFsuite; with `"all"` for every combination.
+Rows are those of `rows`: attributes, transitions out of a label, blocks of edge attributes. With `pairs: "seen"` a
+weight exists for an attribute and a label (of an edge attribute, a pair of labels) that occur together in the training
+data, as in CRFsuite; with `"all"` for every combination.
 Quasi-Newton works on the vector of these parameters and nothing else, in the order of the rows.
 """
 
@@ -12,14 +13,14 @@ from numpy.typing import NDArray
 
 from core.inference.chain import Floats
 from core.jit import kernel, readonly
-from core.learn.problem import Problem, Sequences
-from core.learn.rows import EVERYTHING
+from core.learn.problem import Problem, Sequences, offsets_of
+from core.learn.rows import EVERYTHING, edge_row
 
 
 class Pairs(NamedTuple):
     """Parameters `starts[r]:starts[r+1]` belong to row r, for these labels in rising order."""
 
-    starts: NDArray[np.int64]  # (attributes + labels + 1,)
+    starts: NDArray[np.int64]  # (rows + 1,)
     labels: NDArray[np.int32]  # (parameters,)
 
 
@@ -42,12 +43,16 @@ def _mark(data: Sequences, attributes: int, labels: int, edges: bool, marks: NDA
                 marks[np.int64(data.rows[k]) * labels + y] = True
             if edges and token > begin:
                 marks[np.int64(attributes + data.gold[token - 1]) * labels + y] = True
+            if data.edge_starts.shape[0] > 0 and token > begin:
+                for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                    row = edge_row(data, k, attributes + labels, labels) + data.gold[token - 1]
+                    marks[row * labels + y] = True
 
 
 def seen_marks(problem: Problem) -> NDArray[np.bool_]:
     """(rows, labels): which parameters the gold data supports."""
     labels = len(problem.labels)
-    marks = np.zeros((problem.attributes + labels) * labels, np.bool_)
+    marks = np.zeros(problem.rows * labels, np.bool_)
     _mark(problem.data, problem.attributes, labels, problem.edges, marks)
     return marks.reshape(-1, labels)
 
@@ -68,8 +73,8 @@ def pairs_of(problem: Problem) -> Pairs:
     if problem.seen_pairs:
         marks = seen_marks(problem)
     else:
-        marks = np.ones((problem.attributes + labels, labels), np.bool_)
-        marks[problem.attributes :] = problem.edges
+        marks = np.ones((problem.rows, labels), np.bool_)
+        marks[problem.attributes : problem.blocks] = problem.edges
     return pairs_of_marks(marks)
 
 
@@ -90,6 +95,10 @@ def _count_gold(data: Sequences, attributes: int, labels: int, edges: bool, coun
                 counts[np.int64(data.rows[k]) * labels + y] += value
             if edges and token > begin:
                 counts[np.int64(attributes + data.gold[token - 1]) * labels + y] += 1.0
+            if data.edge_starts.shape[0] > 0 and token > begin:
+                for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                    row = edge_row(data, k, attributes + labels, labels) + data.gold[token - 1]
+                    counts[row * labels + y] += 1.0
 
 
 @kernel
@@ -102,7 +111,7 @@ def _picked(pairs: Pairs, labels: int, dense: Floats, out: Floats) -> None:
 def gold_frequencies(problem: Problem) -> NDArray[np.float64]:
     """(rows, labels): how often each feature fires in the gold data, by value."""
     labels = len(problem.labels)
-    dense = np.zeros((problem.attributes + labels) * labels)
+    dense = np.zeros(problem.rows * labels)
     _count_gold(problem.data, problem.attributes, labels, problem.edges, dense)
     return dense.reshape(-1, labels)
 
@@ -118,23 +127,35 @@ def gold_counts(problem: Problem, pairs: Pairs) -> NDArray[np.float64]:
 
 @kernel
 def _invert(
-    data: Sequences, starts: NDArray[np.int64], tokens: NDArray[np.int32], values: NDArray[np.float32]
-) -> None:
-    """Counting sort of the cells by attribute; `starts` holds each attribute's first place and is moved to its end."""
-    for token in range(data.starts.shape[0] - 1):
-        for k in range(data.starts[token], data.starts[token + 1]):
-            place = starts[data.rows[k]]
+    starts: NDArray[np.int64], rows: NDArray[np.int32], given: NDArray[np.float32], places: NDArray[np.int64],
+    tokens: NDArray[np.int32], values: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Counting sort of the cells by attribute; `places` holds each attribute's first place and is moved to its end."""
+    for token in range(starts.shape[0] - 1):
+        for k in range(starts[token], starts[token + 1]):
+            place = places[rows[k]]
             tokens[place] = token
             if values.shape[0] > 0:
-                values[place] = data.values[k]
-            starts[data.rows[k]] = place + 1
+                values[place] = given[k]
+            places[rows[k]] = place + 1
 
 
 def occurrences_of(problem: Problem) -> Occurrences:
     """Turn the attributes of tokens into the tokens of attributes."""
     data = problem.data
-    counts = np.bincount(data.rows, minlength=problem.attributes)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    tokens, values = np.empty(len(data.rows), np.int32), np.empty(len(data.values), np.float32)
-    _invert(data, starts[:-1].copy(), tokens, values)
-    return Occurrences(readonly(starts, np.int64), readonly(tokens, np.int32), readonly(values, np.float32))
+    return _inverted(data.starts, data.rows, data.values, problem.attributes)
+
+
+def edge_occurrences_of(problem: Problem) -> Occurrences:
+    """The same of edge attributes."""
+    data = problem.data
+    return _inverted(data.edge_starts, data.edge_rows, data.values[:0], problem.edge_attributes)
+
+
+def _inverted(
+    starts: NDArray[np.int64], rows: NDArray[np.int32], values: NDArray[np.float32], attributes: int
+) -> Occurrences:
+    places = offsets_of(np.bincount(rows, minlength=attributes))
+    tokens, sorted_values = np.empty(len(rows), np.int32), np.empty(len(values), np.float32)
+    _invert(starts, rows, values, places[:-1].copy(), tokens, sorted_values)
+    return Occurrences(places, readonly(tokens, np.int32), readonly(sorted_values, np.float32))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
-from core.features.index import Attributes, FeatureIndex, build, slots_of
+from core.features.index import Attributes, FeatureIndex, build, edge_slots_of, slots_of
 from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features
 from core.inference.vector import padded
@@ -25,13 +25,16 @@ class Sequences(NamedTuple):
     rows: NDArray[np.int32]  # attribute rows
     values: NDArray[np.float32]  # their values, or empty when all are 1
     gold: NDArray[np.int32]  # (tokens,) label ids; may exceed the model's labels in evaluation data
+    edge_starts: NDArray[np.int64]  # (tokens + 1,) likewise of edge attributes, or empty when there are none
+    edge_rows: NDArray[np.int32]  # edge attributes; the first token of a sentence has none
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Sequences over so many attributes and the labels by name.
 
-    `edges` says whether label bigrams are features; `seen_pairs`, whether only features of the gold data have weights.
+    `edges` says whether label bigrams are features; `edge_attributes`, how many attributes are joined with them;
+    `seen_pairs`, whether only features of the gold data have weights.
     """
 
     data: Sequences
@@ -39,10 +42,26 @@ class Problem:
     labels: tuple[str, ...]
     edges: bool
     seen_pairs: bool = False
+    edge_attributes: int = 0
 
     @property
     def width(self) -> int:
         return padded(len(self.labels))
+
+    @property
+    def blocks(self) -> int:
+        """The first row of the blocks of edge attributes, behind those of attributes and of transitions."""
+        return self.attributes + len(self.labels)
+
+    @property
+    def rows(self) -> int:
+        """Rows of weights (see `rows`)."""
+        return self.blocks + self.edge_attributes * len(self.labels)
+
+    @property
+    def rich(self) -> bool:
+        """Whether tokens have transitions of their own."""
+        return self.edge_attributes > 0
 
     @property
     def sentences(self) -> int:
@@ -63,6 +82,13 @@ class Problem:
         lengths = np.sort(np.diff(self.data.offsets))[::-1]
         return int(lengths[:batch].sum())
 
+    def cells(self) -> NDArray[np.int64]:
+        """How many rows each sentence uses, those that occur again counted again."""
+        cells = np.diff(self.data.starts[self.data.offsets])
+        if self.rich:
+            cells = cells + len(self.labels) * np.diff(self.data.edge_starts[self.data.offsets])
+        return np.asarray(cells)
+
     def sample(self, sentences: int) -> "Problem":
         """The problem restricted to so many sentences, spread evenly."""
         if sentences >= self.sentences:
@@ -70,19 +96,21 @@ class Problem:
         chosen = np.linspace(0, self.sentences - 1, sentences).round().astype(np.int64)
         return self.subset(chosen)
 
-    def with_attributes(self, used: NDArray[np.bool_]) -> "Problem":
-        """The problem with only the attributes marked in `used`, numbered anew in the same order."""
+    def with_attributes(self, used: NDArray[np.bool_], used_edges: NDArray[np.bool_]) -> "Problem":
+        """The problem with only the attributes and edge attributes marked, numbered anew in the same order."""
         data = self.data
-        cells = used[data.rows]
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(cells)])
-        numbers = np.cumsum(used, dtype=np.int32) - 1
+        starts, rows, cells = _picked(data.starts, data.rows, used)
+        edge_starts, edge_rows, _ = _picked(data.edge_starts, data.edge_rows, used_edges)
         return replace(
             self,
             attributes=int(np.count_nonzero(used)),
+            edge_attributes=int(np.count_nonzero(used_edges)),
             data=data._replace(
-                starts=readonly(before[data.starts], np.int64),
-                rows=readonly(numbers[data.rows[cells]], np.int32),
+                starts=starts,
+                rows=rows,
                 values=readonly(data.values[cells] if len(data.values) else data.values, np.float32),
+                edge_starts=edge_starts,
+                edge_rows=edge_rows,
             ),
         )
 
@@ -91,6 +119,11 @@ class Problem:
         offsets, starts = self.data.offsets, self.data.starts
         tokens = _ranges(offsets[chosen], offsets[chosen + 1])
         cells = _ranges(starts[tokens], starts[tokens + 1])
+        edge_starts, edge_rows = self.data.edge_starts, self.data.edge_rows
+        if self.rich:
+            lengths = edge_starts[tokens + 1] - edge_starts[tokens]
+            edge_rows = edge_rows[_ranges(edge_starts[tokens], edge_starts[tokens + 1])]
+            edge_starts = offsets_of(lengths)
         data = Sequences(
             offsets=offsets_of(offsets[chosen + 1] - offsets[chosen]),
             starts=offsets_of(starts[tokens + 1] - starts[tokens]),
@@ -99,6 +132,8 @@ class Problem:
                 self.data.values[cells] if len(self.data.values) else self.data.values, np.float32
             ),
             gold=readonly(self.data.gold[tokens], np.int32),
+            edge_starts=readonly(edge_starts, np.int64),
+            edge_rows=readonly(edge_rows, np.int32),
         )
         return replace(self, data=data)
 
@@ -115,27 +150,37 @@ def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.in
     return where + np.arange(lengths.sum())
 
 
+def _picked(
+    starts: NDArray[np.int64], rows: NDArray[np.int32], used: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+    """The cells of attributes that are used, numbered anew: where each token's begin, attributes, which cells."""
+    cells = used[rows]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(cells)])
+    numbers = np.cumsum(used, dtype=np.int32) - 1
+    return readonly(before[starts], np.int64), readonly(numbers[rows[cells]], np.int32), cells
+
+
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A training corpus compiled: the problem, and what is needed to read other text the same way."""
+    """A training corpus compiled: the problem, and what is needed to read other text the same way.
+
+    `edge_index` numbers the edge attributes, where the features have any.
+    """
 
     problem: Problem
     features: Features
     coder: Coder
     index: FeatureIndex
     codes: Codes
+    edge_index: FeatureIndex | None = None
 
     def problem_of(self, corpus: Corpus) -> Problem:
         """Compile another corpus with this one's features. Labels unknown here are numbered behind the known ones."""
-        attributes = self.index.look_up(self.coder.code(corpus), corpus.offsets)
+        codes = self.coder.code(corpus)
+        attributes = self.index.look_up(codes, corpus.offsets)
+        edges = None if self.edge_index is None else self.edge_index.look_up(codes, corpus.offsets)
         labels, gold = gold_of(corpus, self.problem.labels)
-        return Problem(
-            _sequences(corpus, attributes, gold),
-            self.problem.attributes,
-            labels,
-            self.problem.edges,
-            self.problem.seen_pairs,
-        )
+        return replace(self.problem, data=_sequences(corpus, attributes, edges, gold), labels=labels)
 
 
 def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
@@ -143,16 +188,26 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
     coder, codes = Coder.trained(features, corpus, lexicons)
-    index, attributes = build(slots_of(features, coder.vocabularies), codes, corpus.offsets, features.cutoff)
+    vocabularies = coder.vocabularies
+    index, attributes = build(slots_of(features, vocabularies), codes, corpus.offsets, features.cutoff)
+    edge_index, edge_attributes = None, None
+    if features.rich:
+        edge_slots = edge_slots_of(features, vocabularies)
+        edge_index, edge_attributes = build(edge_slots, codes, corpus.offsets, features.cutoff)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
             f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
         )
     problem = Problem(
-        _sequences(corpus, attributes, gold), index.size, labels, features.edges, features.seen_pairs
+        _sequences(corpus, attributes, edge_attributes, gold),
+        index.size,
+        labels,
+        features.edges,
+        features.seen_pairs,
+        edge_index.size if edge_index else 0,
     )
-    return Compiled(problem, features, coder, index, codes)
+    return Compiled(problem, features, coder, index, codes, edge_index)
 
 
 def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -168,11 +223,15 @@ def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], ND
     return tuple(numbers), ids[corpus.labels.ids]
 
 
-def _sequences(corpus: Corpus, attributes: Attributes, gold: NDArray[np.int32]) -> Sequences:
+def _sequences(
+    corpus: Corpus, attributes: Attributes, edges: Attributes | None, gold: NDArray[np.int32]
+) -> Sequences:
     return Sequences(
         offsets=readonly(corpus.offsets, np.int64),
         starts=attributes.starts,
         rows=attributes.rows,
         values=readonly(np.empty(0, np.float32), np.float32),
         gold=readonly(gold, np.int32),
+        edge_starts=edges.starts if edges else readonly(np.empty(0), np.int64),
+        edge_rows=edges.rows if edges else readonly(np.empty(0), np.int32),
     )

@@ -1,7 +1,8 @@
 """Weights as rows of labels an attribute, and the kernels that read and write them.
 
-The rows of all attributes come first, then one row a label for the transitions out of it, all of `width` labels, in
-one array. What is stored is not always what is meant: penalties are paid lazily. A row is read as
+The rows of all attributes come first, then one row a label for the transitions out of it, then such a block of rows for
+each edge attribute, all of `width` labels, in one array. What is stored is not always what is meant: penalties are paid
+lazily. A row is read as
 
     scale * soft(row, base + sign * touched[row])
 
@@ -22,11 +23,9 @@ from core.learn.problem import Sequences
 class Rows(NamedTuple):
     """Weights, the debt of each row, and which weights exist."""
 
-    weights: Floats  # ((attributes + labels) * width,)
-    touched: Floats  # (attributes + labels,)
-    mask: NDArray[
-        np.uint8
-    ]  # ((attributes + labels) * width / 8,) a bit a weight that may change, or empty: all may
+    weights: Floats  # (rows * width,)
+    touched: Floats  # (rows,)
+    mask: NDArray[np.uint8]  # (rows * width / 8,) a bit a weight that may change, or empty: all may
 
 
 class Reading(NamedTuple):
@@ -38,14 +37,15 @@ class Reading(NamedTuple):
 
 
 PLAIN = Reading(0.0, 0.0, 1.0)
+#: Numbers of float32 in a line of the cache.
+_LINE = 16
 EVERYTHING = np.empty(0, np.uint8)
 EVERYTHING.flags.writeable = False
 
 
-def rows(attributes: int, labels: int, dtype: Any, mask: NDArray[np.uint8] = EVERYTHING) -> Rows:
+def rows(count: int, width: int, dtype: Any, mask: NDArray[np.uint8] = EVERYTHING) -> Rows:
     """All-zero weights."""
-    count = attributes + labels
-    return Rows(v.zeros(count * v.padded(labels), dtype), v.zeros(count, dtype), mask)
+    return Rows(v.zeros(count * width, dtype), v.zeros(count, dtype), mask)
 
 
 @inlined
@@ -115,6 +115,45 @@ def prefetch(data: Sequences, token: int, r: Rows, reading: Reading, width: int)
 
 
 @inlined
+def edge_row(data: Sequences, k: Any, blocks: int, labels: int) -> Any:
+    """The first row of the block of edge attribute k of the corpus; `blocks` is where they begin."""
+    return blocks + np.int64(data.edge_rows[k]) * labels
+
+
+@inlined
+def gather_edges(
+    data: Sequences, token: Any, r: Rows, reading: Reading, blocks: int, labels: int, width: int, common: Floats,
+    out: Floats, at: Any,
+) -> None:  # fmt: skip
+    """out[at:] = the common transitions and the blocks of the token's edge attributes as read, added up."""
+    first, last = data.edge_starts[token], data.edge_starts[token + 1]
+    scale = v.splat(r.weights.dtype.type(reading.scale))
+    for i in range(labels):
+        for j in range(0, width, v.LANES):
+            acc = v.zero(out)
+            for k in range(first, last):
+                row = edge_row(data, k, blocks, labels) + i
+                acc = v.add(acc, v.soft(v.load(r.weights, row * width + j), _owed(r, row, reading)))
+            place = i * width + j
+            v.store(out, at + place, v.fma(acc, scale, v.load(common, place)))
+
+
+@inlined
+def prefetch_edges(
+    data: Sequences, token: int, r: Rows, reading: Reading, blocks: int, labels: int, width: int
+) -> None:
+    """Ask for the blocks of a token that will be read soon."""
+    if token + 1 < data.edge_starts.shape[0]:
+        for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+            row = edge_row(data, k, blocks, labels)
+            for at in range(row * width, (row + labels) * width, _LINE):
+                v.prefetch(r.weights, at)
+            if reading.sign != 0.0:
+                v.prefetch(r.touched, row)
+                v.prefetch(r.touched, row + labels - 1)
+
+
+@inlined
 def read_row(r: Rows, row: Any, reading: Reading, width: int, out: Floats, at: Any) -> None:
     """out[at:at+width] = the row as read."""
     owed, scale = _owed(r, row, reading), v.splat(r.weights.dtype.type(reading.scale))
@@ -180,8 +219,8 @@ def census(weights: Floats) -> tuple[int, float, float]:
 
 
 @kernel
-def subtract_gold(c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
-    """Turn the marginals in `beta` into the direction of ascent: gold - marginal."""
+def subtract_gold(c: Chain, at: Any, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
+    """Turn the marginals in `beta` into the direction of ascent: gold - marginal; and those in `matrices`, if any."""
     kind = c.beta.dtype.type
     minus = v.splat(kind(-1))
     for t in range(n):
@@ -189,3 +228,10 @@ def subtract_gold(c: Chain, at: int, gold: NDArray[np.int32], begin: int, n: int
         for j in range(0, width, v.LANES):
             v.store(c.beta, row + j, v.multiply(v.load(c.beta, row + j), minus))
         c.beta[row + gold[begin + t]] += kind(1)
+    if c.matrices.shape[0] > 0:
+        size = c.pairs.shape[0]
+        for t in range(1, n):
+            first = (at + t) * size
+            for k in range(first, first + size, v.LANES):
+                v.store(c.matrices, k, v.multiply(v.load(c.matrices, k), minus))
+            c.matrices[first + gold[begin + t - 1] * width + gold[begin + t]] += kind(1)

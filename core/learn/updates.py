@@ -21,7 +21,7 @@ stored and moved by g_k, and c_k = s_1 + .. + s_k, the sum of w_1 .. w_k is
 so that no update touches a row outside the sample (Xu 2011).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,16 @@ from core.jit import inlined, kernel
 from core.learn.evaluation import Model, sequence_loss, sequence_posterior
 from core.learn.pairs import Pairs
 from core.learn.problem import Sequences
-from core.learn.rows import Reading, Rows, add_to_row, load_edges, settle_row, subtract_gold, value_of
+from core.learn.rows import (
+    Reading,
+    Rows,
+    add_to_row,
+    edge_row,
+    load_edges,
+    settle_row,
+    subtract_gold,
+    value_of,
+)
 
 CUMULATIVE, CLIPPING, NAIVE, DECAY = 0, 1, 2, 3
 #: The scale of DECAY is multiplied into the weights when it falls below this, long before float32 would notice.
@@ -78,6 +87,7 @@ class Task(NamedTuple):
     batch: int
     strength: float  # l1 / N or l2 / N
     attributes: int
+    blocks: int
     labels: int
     width: int
     edges: bool
@@ -99,15 +109,13 @@ class Swept(NamedTuple):
 
 
 @kernel
-def _fill_row(p: Swept, row: int, r: Rows, width: int) -> None:
+def _move_row(p: Swept, row: int, r: Rows, width: int, keep: bool) -> None:
+    """Fill a row from what is swept, or keep what has become of it."""
     for i in range(p.pairs.starts[row], p.pairs.starts[row + 1]):
-        r.weights[row * width + p.pairs.labels[i]] = p.values[i]
-
-
-@kernel
-def _keep_row(p: Swept, row: int, r: Rows, width: int) -> None:
-    for i in range(p.pairs.starts[row], p.pairs.starts[row + 1]):
-        p.values[i] = r.weights[row * width + p.pairs.labels[i]]
+        if keep:
+            p.values[i] = r.weights[row * width + p.pairs.labels[i]]
+        else:
+            r.weights[row * width + p.pairs.labels[i]] = p.values[i]
 
 
 @kernel
@@ -116,16 +124,16 @@ def _move_rows(
 ) -> None:
     """Fill the rows of a batch from what is swept, or keep what has become of them."""
     for i in range(first, last):
-        for cell in range(data.starts[data.offsets[order[i]]], data.starts[data.offsets[order[i] + 1]]):
-            if keep:
-                _keep_row(p, data.rows[cell], r, k.width)
-            else:
-                _fill_row(p, data.rows[cell], r, k.width)
-    for row in range(k.attributes, k.attributes + k.labels):
-        if keep:
-            _keep_row(p, row, r, k.width)
-        else:
-            _fill_row(p, row, r, k.width)
+        begin, end = data.offsets[order[i]], data.offsets[order[i] + 1]
+        for cell in range(data.starts[begin], data.starts[end]):
+            _move_row(p, data.rows[cell], r, k.width, keep)
+        if data.edge_starts.shape[0] > 0:
+            for cell in range(data.edge_starts[begin], data.edge_starts[end]):
+                row = edge_row(data, cell, k.blocks, k.labels)
+                for y in range(k.labels):
+                    _move_row(p, row + y, r, k.width, keep)
+    for row in range(k.attributes, k.blocks):
+        _move_row(p, row, r, k.width, keep)
 
 
 @kernel
@@ -141,16 +149,25 @@ def _rescale(weights: Floats, scale: float, mean: Mean) -> None:
 
 @kernel
 def _add_steps(
-    data: Sequences, sentence: int, at: int, rate: float, mark: float, r: Rows, c: Chain, width: int
+    data: Sequences, sentence: int, at: Any, rate: float, mark: float, k: Task, r: Rows, c: Chain
 ) -> None:
-    """Add rate * `beta` to the rows of a sentence and mark them touched."""
+    """Add rate * `beta` to the rows of a sentence, rate * `matrices` to its edge blocks, and mark them touched."""
     kind = r.touched.dtype.type
-    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
-        step = (at + token - data.offsets[sentence]) * width
-        for k in range(data.starts[token], data.starts[token + 1]):
-            row = np.int64(data.rows[k])
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for token in range(begin, end):
+        step = (at + token - begin) * k.width
+        for cell in range(data.starts[token], data.starts[token + 1]):
+            row = np.int64(data.rows[cell])
             r.touched[row] = kind(mark)
-            add_to_row(r, row, kind(rate) * kind(value_of(data, k)), c.beta, step, width)
+            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, k.width)
+    if c.matrices.shape[0] > 0:
+        for token in range(begin + 1, end):
+            step = (at + token - begin) * k.labels * k.width
+            for cell in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                row = edge_row(data, cell, k.blocks, k.labels)
+                for y in range(k.labels):
+                    r.touched[row + y] = kind(mark)
+                    add_to_row(r, row + y, kind(rate), c.matrices, step + y * k.width, k.width)
 
 
 @kernel
@@ -162,23 +179,32 @@ def _add_edge_steps(
         add_to_row(r, attributes + y, rate, c.pairs, y * width, width)
 
 
-@kernel
-def _settle_rows(data: Sequences, sentence: int, before: float, r: Rows, width: int) -> None:
-    """Pay what the rows of a sentence owe at u = before. A row met twice owes nothing the second time."""
-    mark = r.touched.dtype.type(before)
-    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
-        for k in range(data.starts[token], data.starts[token + 1]):
-            row = np.int64(data.rows[k])
-            settle_row(r, row, mark - r.touched[row], width)
-            r.touched[row] = mark
+@inlined
+def _settle(row: Any, mark: Any, r: Rows, width: int) -> None:
+    """Pay what a row owes at u = mark. Met again it owes nothing."""
+    settle_row(r, row, mark - r.touched[row], width)
+    r.touched[row] = mark
 
 
 @kernel
-def _settle_edges(attributes: int, labels: int, before: float, r: Rows, width: int) -> None:
+def _settle_rows(data: Sequences, sentence: int, before: float, k: Task, r: Rows) -> None:
+    """Pay what the rows of a sentence owe at u = before."""
     mark = r.touched.dtype.type(before)
-    for row in range(attributes, attributes + labels):
-        settle_row(r, row, mark - r.touched[row], width)
-        r.touched[row] = mark
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for cell in range(data.starts[begin], data.starts[end]):
+        _settle(np.int64(data.rows[cell]), mark, r, k.width)
+    if data.edge_starts.shape[0] > 0:
+        for cell in range(data.edge_starts[begin], data.edge_starts[end]):
+            row = edge_row(data, cell, k.blocks, k.labels)
+            for y in range(k.labels):
+                _settle(row + y, mark, r, k.width)
+
+
+@kernel
+def _settle_edges(k: Task, before: float, r: Rows) -> None:
+    mark = r.touched.dtype.type(before)
+    for row in range(k.attributes, k.blocks):
+        _settle(row, mark, r, k.width)
 
 
 @kernel
@@ -198,9 +224,13 @@ def _edge_direction(
 def batch_direction(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, m: Model, edges: bool, e: Edges, c: Chain
 ) -> tuple[float, bool]:  # fmt: skip
-    """The direction of ascent of a batch into `beta` and `pairs`; returns its loss, and whether it has transitions."""
+    """The direction of ascent of a batch into `beta`, `pairs` and, with rich edges, `matrices`.
+
+    Returns the batch's loss, and whether it has transitions that are features of their own.
+    """
     c.pairs[:] = 0
-    at, paired, loss = 0, False, 0.0
+    # Typed, or what is called would be compiled for a literal zero as well.
+    at, paired, loss = np.int64(0), False, 0.0
     for i in range(first, last):
         begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
         if n > 0:
@@ -220,25 +250,34 @@ class Search(NamedTuple):
     unique: NDArray[np.int64]  # rows of the sample, each once
     saved: Floats  # (unique * width,) their weights before the trial
     saved_touched: Floats
+    matrices: Floats  # as in `Chain`, for the trials: the direction stays where it is
+
+
+@inlined
+def _stamp(row: Any, number: int, count: int, s: Search) -> int:
+    """List a row, unless it was met in this update; returns how many are listed."""
+    if s.stamps[row] == number:
+        return count
+    s.stamps[row] = number
+    s.unique[count] = row
+    return count + 1
 
 
 @kernel
-def _unique_rows(
-    data: Sequences, sentence: int, attributes: int, labels: int, paired: bool, number: int, s: Search
-) -> int:
+def _unique_rows(data: Sequences, sentence: int, k: Task, paired: bool, number: int, s: Search) -> int:
     """List the rows that a sample uses, each once; returns how many."""
     count = 0
-    for token in range(data.offsets[sentence], data.offsets[sentence + 1]):
-        for k in range(data.starts[token], data.starts[token + 1]):
-            row = data.rows[k]
-            if s.stamps[row] != number:
-                s.stamps[row] = number
-                s.unique[count] = row
-                count += 1
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for cell in range(data.starts[begin], data.starts[end]):
+        count = _stamp(np.int64(data.rows[cell]), number, count, s)
+    if data.edge_starts.shape[0] > 0:
+        for cell in range(data.edge_starts[begin], data.edge_starts[end]):
+            row = edge_row(data, cell, k.blocks, k.labels)
+            for y in range(k.labels):
+                count = _stamp(row + y, number, count, s)
     if paired:
-        for row in range(attributes, attributes + labels):
-            s.unique[count] = row
-            count += 1
+        for row in range(k.attributes, k.blocks):
+            count = _stamp(row, number, count, s)
     return count
 
 
@@ -289,14 +328,14 @@ def _update(
         _sweep(r.weights, after - before)
     elif k.mode == CLIPPING:
         for i in range(first, last):
-            _settle_rows(data, order[i], before, r, k.width)
+            _settle_rows(data, order[i], before, k, r)
         if paired:
-            _settle_edges(k.attributes, k.labels, before, r, k.width)
+            _settle_edges(k, before, r)
     if k.mode == DECAY:
         rate /= after
-    at = 0
+    at = np.int64(0)
     for i in range(first, last):
-        _add_steps(data, order[i], at, rate, mark, r, c, k.width)
+        _add_steps(data, order[i], at, rate, mark, k, r, c)
         at += data.offsets[order[i] + 1] - data.offsets[order[i]]
     if paired:
         _add_edge_steps(k.attributes, k.labels, rate, mark, r, c, k.width)
@@ -311,10 +350,10 @@ def _follow(
 ) -> None:  # fmt: skip
     """U -= c g for the step just taken at `rate`; then the weights after it, `scale` times what is stored, count."""
     sums, step = Rows(mean.sums, r.touched, r.mask), -mean.totals[0] * rate / scale
-    at = 0
+    at = np.int64(0)
     if step != 0.0:
         for i in range(first, last):
-            _add_steps(data, order[i], at, step, scale, sums, c, k.width)
+            _add_steps(data, order[i], at, step, scale, k, sums, c)
             at += data.offsets[order[i] + 1] - data.offsets[order[i]]
         if paired:
             _add_edge_steps(k.attributes, k.labels, step, scale, sums, c, k.width)
@@ -332,7 +371,8 @@ def _searched_rate(
     l = -log p + (l1 / N) sum of |w| over the sample's features (Eq. 14), measured after each trial step. Rates are
     doubled while trials beat the value without a step; after the first that does not, halved from the scheduled one.
     """
-    count = _unique_rows(data, order[i], k.attributes, k.labels, paired, number, s)
+    count = _unique_rows(data, order[i], k, paired, number, s)
+    trial_chain = Chain(c.psi, c.alpha, c.beta, c.sums, c.pairs, s.matrices)
     initial = loss + k.strength * _norm(s, count, r, reading_of(k.mode, before), k.width)
     _save(s, count, r, k.width, False)
     trial, best_rate, lowest, worse = rate, rate, np.inf, False
@@ -341,7 +381,8 @@ def _searched_rate(
         _update(data, order, i, i + 1, trial, before, after, paired, k, r, c, p)
         reading = reading_of(k.mode, after)
         shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
-        value = sequence_loss(data, order[i], Model(r, reading, shift, k.labels, k.width), e, c, 0)
+        m = Model(r, reading, shift, k.blocks, k.labels, k.width)
+        value = sequence_loss(data, order[i], m, e, trial_chain, np.int64(0))
         value += k.strength * _norm(s, count, r, reading, k.width)
         _save(s, count, r, k.width, True)
         if value < lowest:
@@ -367,18 +408,17 @@ def run_updates(
     averaged = mean.sums.shape[0] > 0
     smallest = SMALLEST_SCALE_WITH_MEAN if averaged else SMALLEST_SCALE
     sparse = p.values.shape[0] > 0
-    if sparse:
-        for row in range(k.attributes + k.labels):
-            _keep_row(p, row, r, k.width)
+    rows = p.pairs.starts.shape[0] - 1 if sparse else 0
+    for row in range(rows):
+        _move_row(p, row, r, k.width, True)
     for b in range(first, last, k.batch):
         stop = min(b + k.batch, last)
         if sparse:
             _move_rows(data, order, b, stop, k, p, r, False)
         rate, before = rates[b], total[0]
         reading = reading_of(k.mode, before)
-        model = Model(
-            r, reading, load_edges(r, k.attributes, k.labels, reading, k.width, e), k.labels, k.width
-        )
+        shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
+        model = Model(r, reading, shift, k.blocks, k.labels, k.width)
         met, paired = batch_direction(data, order, b, stop, model, k.edges, e, c)
         if s.stamps.shape[0] > 0:
             rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
@@ -390,8 +430,7 @@ def run_updates(
             _rescale(r.weights, total[0], mean)
             total[0] = 1.0
         loss += met
-    if sparse:
-        for row in range(k.attributes + k.labels):
-            _fill_row(p, row, r, k.width)
+    for row in range(rows):
+        _move_row(p, row, r, k.width, False)
     v.restore_denormals(denormals)
     return loss

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, Slots, find, keys_of
+from core.features.index import UNKNOWN, FeatureIndex, Slots, columns_of_values, find, keys_of
 from core.inference.vector import zeros
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
-from core.model.model import Model
+from core.model.model import Attributes, Model
 
 
 @kernel
@@ -30,14 +30,23 @@ def weights_of(model: Model, compiled: Compiled) -> Weights:
     problem = compiled.problem
     names = {name: y for y, name in enumerate(problem.labels)}
     label_of = np.array([names.get(name, -1) for name in model.labels], np.int64)
-    values = zeros((problem.attributes + len(problem.labels)) * problem.width, np.float32)
+    values = zeros(problem.rows * problem.width, np.float32)
     rows = values.reshape(-1, problem.width)
 
     a = model.attributes
-    row_of = np.repeat(_rows_of(model, compiled), np.diff(a.starts))
+    row_of = np.repeat(_rows_of(a, model.slots, model, compiled.coder, compiled.index), np.diff(a.starts))
     label = label_of[a.labels]
     kept = (row_of >= 0) & (label >= 0)
     rows[row_of[kept], label[kept]] = a.weights[kept]
+
+    if model.edges is not None and compiled.edge_index is not None:
+        b, count = model.edges.attributes, len(model.labels)
+        found = _rows_of(b, model.edge_slots, model, compiled.coder, compiled.edge_index)
+        block = np.repeat(found, np.diff(b.starts))
+        before, label = label_of[b.labels // count], label_of[b.labels % count]
+        kept = (block >= 0) & (before >= 0) & (label >= 0)
+        row_of = problem.blocks + block * len(problem.labels) + before
+        rows[row_of[kept], label[kept]] = b.weights[kept]
 
     if problem.edges:
         known = np.flatnonzero(label_of >= 0)
@@ -46,11 +55,9 @@ def weights_of(model: Model, compiled: Compiled) -> Weights:
     return Weights(problem, values)
 
 
-def _rows_of(model: Model, compiled: Compiled) -> NDArray[np.int64]:
-    """The row of each of the model's attributes in the problem, -1 where there is none."""
-    a, index = model.attributes, compiled.index
-    old, new = model.slots, index.slots
-    values = _recoded(old, model, compiled.coder)
+def _rows_of(a: Attributes, old: Slots, model: Model, coder: Coder, index: FeatureIndex) -> NDArray[np.int64]:
+    """The number of each of the model's attributes `a` in an index, -1 where it has none."""
+    values = _recoded(a, old, model, coder)
     # Keys mix the template's identity, which is its text: equal in both wherever the template is.
     keys = keys_of(old, a.templates, a.value_starts, values)
     found = np.full(a.size, -1, np.int64)
@@ -58,17 +65,13 @@ def _rows_of(model: Model, compiled: Compiled) -> NDArray[np.int64]:
     arity = np.diff(a.value_starts)
     unknown = np.repeat(np.arange(a.size), arity)[values == UNKNOWN]
     found[unknown] = -1
-    found[~np.isin(old.seeds, new.seeds)[a.templates]] = -1
+    found[~np.isin(old.seeds, index.slots.seeds)[a.templates]] = -1
     return found
 
 
-def _recoded(slots: Slots, model: Model, coder: Coder) -> NDArray[np.int32]:
-    """The values of the model's attributes in the codes of another coder; boundaries stay as they are."""
-    a = model.attributes
-    starts = slots.starts[a.templates].astype(np.int64)
-    arity = np.diff(a.value_starts)
-    within = np.arange(a.value_starts[-1]) - np.repeat(a.value_starts[:-1], arity)
-    columns = slots.columns[np.repeat(starts, arity) + within]
+def _recoded(a: Attributes, slots: Slots, model: Model, coder: Coder) -> NDArray[np.int32]:
+    """The values of the model's attributes `a` in the codes of another coder; boundaries stay as they are."""
+    columns = columns_of_values(slots, a.templates, a.value_starts)
     values = a.values.copy()
     for column, vocabulary in enumerate(model.coder.vocabularies):
         here = (columns == column) & (a.values >= 0)

@@ -1,42 +1,68 @@
 """From trained weights to the sparse model: drop what is zero, and the vocabulary entries nothing refers to."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import Slots, Table, code_at, keys_of
+from core.features.index import FeatureIndex, Slots, Table, code_at, columns_of_values, keys_of
 from core.features.matching import restricted
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
-from core.model.model import Attributes, Model
+from core.model.model import Attributes, Model, RichEdges
 
 
 def build_model(compiled: Compiled, weights: Weights) -> Model:
     """Keep the attributes that have a weight, renumber what they refer to, and index them anew."""
-    dense = weights.attribute_rows
-    live = np.flatnonzero(dense.any(axis=1))
-    rows, labels = np.nonzero(dense[live])
-    seen_at = compiled.index.seen_at[live]
-    templates = (seen_at % len(compiled.index.slots.seeds)).astype(np.int16)
-    value_starts, values = _values(compiled, seen_at)
-    coder, values = _pruned(compiled, templates, value_starts, values)
-    keys = keys_of(compiled.index.slots, templates, value_starts, values)
+    labels, width = len(compiled.problem.labels), compiled.problem.width
+    index, edge_index = compiled.index, compiled.edge_index
+    kept = [
+        (index.slots, _kept(compiled, index, weights.attribute_rows, lambda label: label.astype(np.int16)))
+    ]
+    if edge_index is not None:
+
+        def pair(place: NDArray[np.int64]) -> NDArray[np.int32]:
+            return (place // width * labels + place % width).astype(np.int32)
+
+        kept.append((edge_index.slots, _kept(compiled, edge_index, weights.edge_matrices, pair)))
+    entries = _used_entries(compiled.coder, kept)
+    kept = [(slots, _renumbered(slots, attributes, entries)) for slots, attributes in kept]
+    tables = [Table.of(keys_of(slots, a.templates, a.value_starts, a.values)) for slots, a in kept]
     return Model(
         labels=compiled.problem.labels,
         features=compiled.features,
-        coder=coder,
-        table=Table.of(keys),
-        attributes=Attributes(
-            starts=readonly(np.searchsorted(rows, np.arange(len(live) + 1)), np.int64),
-            labels=readonly(labels, np.int16),
-            weights=readonly(dense[live[rows], labels], np.float32),
-            templates=readonly(templates, np.int16),
-            value_starts=value_starts,
-            values=values,
-        ),
+        coder=_restricted_to(compiled.coder, entries),
+        table=tables[0],
+        attributes=kept[0][1],
         transitions=readonly(weights.transitions, np.float32),
+        edges=RichEdges(tables[1], kept[1][1]) if edge_index is not None else None,
+    )
+
+
+def _kept(
+    compiled: Compiled,
+    index: FeatureIndex,
+    dense: NDArray[Any],
+    label_of: Callable[[NDArray[np.int64]], NDArray[Any]],
+) -> Attributes:
+    """The attributes that have a weight in `dense`, a row each, with values in the codes of the corpus."""
+    live = np.flatnonzero(dense.any(axis=1))
+    rows, places = np.nonzero(dense[live])
+    seen_at = index.seen_at[live]
+    value_starts, values = _values(compiled, index.slots, seen_at)
+    labels = label_of(places)
+    return Attributes(
+        starts=readonly(np.searchsorted(rows, np.arange(len(live) + 1)), np.int64),
+        labels=readonly(labels, labels.dtype.type),
+        weights=readonly(dense[live[rows], places], np.float32),
+        templates=readonly(seen_at % len(index.slots.seeds), np.int16),
+        value_starts=value_starts,
+        values=readonly(values, np.int32),
     )
 
 
@@ -55,9 +81,11 @@ def _read_values(
             at += 1
 
 
-def _values(compiled: Compiled, seen_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _values(
+    compiled: Compiled, slots: Slots, seen_at: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The value codes of attributes, read back from where each was first seen."""
-    slots, offsets = compiled.index.slots, compiled.problem.data.offsets
+    offsets = compiled.problem.data.offsets
     arity = np.diff(slots.starts).astype(np.int64)[seen_at % len(slots.seeds)]
     value_starts = readonly(np.concatenate([[0], np.cumsum(arity)]), np.int64)
     values = np.empty(value_starts[-1], np.int32)
@@ -66,54 +94,46 @@ def _values(compiled: Compiled, seen_at: NDArray[np.int64]) -> tuple[NDArray[np.
     return value_starts, values
 
 
-def _pruned(
-    compiled: Compiled,
-    templates: NDArray[np.int16],
-    value_starts: NDArray[np.int64],
-    values: NDArray[np.int32],
-) -> tuple[Coder, NDArray[np.int32]]:
-    """Drop vocabulary entries that no attribute uses, and renumber the values.
+def _used_entries(coder: Coder, kept: Sequence[tuple[Slots, Attributes]]) -> list[NDArray[np.int64]]:
+    """The vocabulary entries that attributes use, of each column.
 
     A base column that others derive from stays whole: an entry missing there would send its word down the slow path
     of words never seen, where derived values are computed from the string.
     """
-    slots, coder = compiled.index.slots, compiled.coder
-    column_of = _columns_of_values(slots, templates, value_starts)
-    base_count = len(coder.base)
+    columns = [columns_of_values(slots, a.templates, a.value_starts) for slots, a in kept]
     whole = {column.spec.of for column in coder.made}
-    kept: list[NDArray[np.int64]] = []
-    renumbered = values.copy()
+    entries = []
     for column, vocabulary in enumerate(coder.vocabularies):
-        here = (column_of == column) & (values >= 0)
-        used = np.arange(len(vocabulary)) if column in whole else np.unique(values[here])
-        renumbered[here] = np.searchsorted(used, values[here])
-        kept.append(used.astype(np.int64))
-    base = tuple(_restricted(v, kept[i]) for i, v in enumerate(coder.base))
+        used = np.zeros(len(vocabulary), np.bool_)
+        for (_, a), column_of in zip(kept, columns, strict=True):
+            used[a.values[(column_of == column) & (a.values >= 0)]] = True
+        entries.append(np.arange(len(vocabulary)) if column in whole else np.flatnonzero(used))
+    return entries
+
+
+def _renumbered(slots: Slots, a: Attributes, entries: list[NDArray[np.int64]]) -> Attributes:
+    """The attributes, with values numbered among the entries that are used."""
+    column_of = columns_of_values(slots, a.templates, a.value_starts)
+    values = a.values.copy()
+    for column, used in enumerate(entries):
+        here = (column_of == column) & (a.values >= 0)
+        values[here] = np.searchsorted(used, a.values[here])
+    return replace(a, values=readonly(values, np.int32))
+
+
+def _restricted_to(coder: Coder, entries: list[NDArray[np.int64]]) -> Coder:
+    """Drop the vocabulary entries that no attribute uses."""
+    base_count = len(coder.base)
     derived = tuple(
-        DerivedColumn(
-            d.name,
-            d.spec,
-            _restricted(d.vocabulary, kept[base_count + i]),
-            _remapped(d.of_base, kept[base_count + i]),
-        )
-        for i, d in enumerate(coder.derived)
+        DerivedColumn(d.name, d.spec, _restricted(d.vocabulary, used), _remapped(d.of_base, used))
+        for d, used in zip(coder.derived, entries[base_count:], strict=False)
     )
-    later = kept[base_count + len(derived) :]
     matched = tuple(
         restricted(m, _restricted(m.vocabulary, used), _remapped(m.value_of, used))
-        for m, used in zip(coder.matched, later, strict=True)
+        for m, used in zip(coder.matched, entries[base_count + len(derived) :], strict=True)
     )
-    return Coder(base, derived, matched), readonly(renumbered, np.int32)
-
-
-def _columns_of_values(
-    slots: Slots, templates: NDArray[np.int16], value_starts: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """The column that each value belongs to."""
-    first_slot = slots.starts[templates].astype(np.int64)
-    arity = np.diff(value_starts)
-    within = np.arange(value_starts[-1]) - np.repeat(value_starts[:-1], arity)
-    return np.asarray(slots.columns[np.repeat(first_slot, arity) + within])
+    base = tuple(_restricted(v, used) for v, used in zip(coder.base, entries, strict=False))
+    return Coder(base, derived, matched)
 
 
 def _restricted(vocabulary: Vocabulary, kept: NDArray[np.int64]) -> Vocabulary:

@@ -16,10 +16,10 @@ from core import flat_file
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import Table
+from core.features.index import Slots, Table
 from core.features.settled import restored
 from core.model import matchers
-from core.model.model import Attributes, Model
+from core.model.model import Attributes, Model, RichEdges
 
 MAGIC = b"TAGSMTH\x01"
 _ATTRIBUTES = {
@@ -30,6 +30,7 @@ _ATTRIBUTES = {
     "value_starts": np.int64,
     "values": np.int32,
 }
+_EDGES = {**_ATTRIBUTES, "labels": np.int32}
 
 
 class CorruptModel(Invalid):
@@ -77,6 +78,10 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
     for field in fields(Attributes):
         arrays[f"attributes.{field.name}"] = getattr(model.attributes, field.name)
     arrays["transitions"] = model.transitions
+    if model.edges is not None:
+        arrays["edges.keys"], arrays["edges.rows"] = model.edges.table.keys, model.edges.table.rows
+        for field in fields(Attributes):
+            arrays[f"edges.{field.name}"] = getattr(model.edges.attributes, field.name)
     return arrays
 
 
@@ -108,27 +113,31 @@ def _model(source: flat_file.FlatFile) -> Model:
             **{name: array(f"attributes.{name}", dtype) for name, dtype in _ATTRIBUTES.items()}
         ),
         transitions=array("transitions", np.float32, dimensions=2),
+        edges=RichEdges(
+            Table(array("edges.keys", np.uint64), array("edges.rows", np.int32)),
+            Attributes(**{name: array(f"edges.{name}", dtype) for name, dtype in _EDGES.items()}),
+        )
+        if features.rich
+        else None,
     )
 
 
 def _check(model: Model) -> None:
     """Every index a kernel follows must lead somewhere, and every search must end."""
-    a, labels, features = model.attributes, len(model.labels), model.features
-    arity = np.diff(model.slots.starts)
+    labels = len(model.labels)
     sound = (
         labels > 0
         and len(set(model.labels)) == labels
         and model.features.columns == len(model.coder.base)
         and model.transitions.shape == (labels, labels)
         and bool(np.isfinite(model.transitions).all())
-        and _rises(a.starts, a.size, len(a.labels))
-        and len(a.labels) == len(a.weights)
-        and matchers.within(a.labels, 0, labels)
-        and bool(np.isfinite(a.weights).all())
-        and matchers.within(a.templates, 0, len(features.slots))
-        and _rises(a.value_starts, a.size, len(a.values))
-        and bool((np.diff(a.value_starts) == arity[a.templates]).all())
-        and matchers.is_sound(model.table, a.size)
+        and _attributes_are_sound(model.attributes, model.slots, model.table, labels)
+        and (
+            model.edges is None
+            or _attributes_are_sound(
+                model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
+            )
+        )
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -139,6 +148,19 @@ def _check(model: Model) -> None:
     )
     if not sound:
         raise CorruptModel("The model file's arrays contradict each other")
+
+
+def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int) -> bool:
+    return (
+        _rises(a.starts, a.size, len(a.labels))
+        and len(a.labels) == len(a.weights)
+        and matchers.within(a.labels, 0, labels)
+        and bool(np.isfinite(a.weights).all())
+        and matchers.within(a.templates, 0, len(slots.seeds))
+        and _rises(a.value_starts, a.size, len(a.values))
+        and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
+        and matchers.is_sound(table, a.size)
+    )
 
 
 def _rises(starts: NDArray[np.int64], count: int, end: int) -> bool:

@@ -1,13 +1,16 @@
 """A trained model: only the weights that are not zero, and the vocabularies they need."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, Slots, Table, boundary_row, slots_of
-from core.features.settled import Features
+from core.features.index import Slots, Table, edge_slots_of, slots_of
+from core.features.preview import named
+from core.features.settled import Features, Place
+from core.features.template import Template
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,15 +18,24 @@ class Attributes:
     """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for."""
 
     starts: NDArray[np.int64]  # (attributes + 1,)
-    labels: NDArray[np.int16]  # label of each weight
+    #: Label of each weight (int16); of an edge attribute the pair, label before * labels + label (int32).
+    labels: NDArray[Any]
     weights: NDArray[np.float32]
-    templates: NDArray[np.int16]  # (attributes,) number of the unigram template
+    templates: NDArray[np.int16]  # (attributes,) number of the template among those of its kind
     value_starts: NDArray[np.int64]  # (attributes + 1,)
     values: NDArray[np.int32]  # codes of the template's slots
 
     @property
     def size(self) -> int:
         return len(self.templates)
+
+
+@dataclass(frozen=True, eq=False)
+class RichEdges:
+    """The edge attributes of a model: those joined with the label pair."""
+
+    table: Table
+    attributes: Attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +48,36 @@ class Model:
     table: Table
     attributes: Attributes
     transitions: NDArray[np.float32]  # (labels, labels)
+    edges: RichEdges | None = None
 
     @property
     def slots(self) -> Slots:
         return slots_of(self.features, self.coder.vocabularies)
 
     @property
+    def edge_slots(self) -> Slots:
+        return edge_slots_of(self.features, self.coder.vocabularies)
+
+    @property
     def active_features(self) -> int:
-        return len(self.attributes.weights) + int(np.count_nonzero(self.transitions))
+        edges = 0 if self.edges is None else len(self.edges.attributes.weights)
+        return len(self.attributes.weights) + int(np.count_nonzero(self.transitions)) + edges
 
     def attribute_name(self, attribute: int) -> str:
         """Rebuild the name of an attribute, as the template would have written it."""
         template = int(self.attributes.templates[attribute])
-        first, last = self.attributes.value_starts[attribute : attribute + 2]
-        places = self.features.slots[template]
-        vocabularies = self.coder.vocabularies
-        values = [
-            vocabularies[place.column][code]
-            if code >= 0
-            else self.features.unigrams[template].boundary(boundary_row(code))
-            if code != UNKNOWN
-            else "?"
-            for place, code in zip(places, self.attributes.values[first:last].tolist(), strict=True)
-        ]
-        return self.features.unigrams[template].joined(values)
+        return self._name(
+            self.attributes, attribute, self.features.slots[template], self.features.unigrams[template]
+        )
+
+    def edge_attribute_name(self, attribute: int) -> str:
+        """The same of an edge attribute."""
+        assert self.edges is not None
+        template = int(self.edges.attributes.templates[attribute])
+        return self._name(
+            self.edges.attributes, attribute, self.features.edge_slots[template], self.features.rich[template]
+        )
+
+    def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
+        first, last = a.value_starts[attribute : attribute + 2]
+        return named(template, places, self.coder.vocabularies, a.values[first:last].tolist())

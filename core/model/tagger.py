@@ -29,31 +29,46 @@ Sentence = Sequence[str] | Sequence[Sequence[str]]
 DENSE_BYTES = 128 << 20
 
 
-class Weights(NamedTuple):
-    """What the tagging kernel reads of a model."""
+class Lookup(NamedTuple):
+    """How the attributes of one kind are found."""
 
     slots: Slots
     keys: NDArray[np.uint64]
     rows: NDArray[np.int32]
+
+
+class Weights(NamedTuple):
+    """What the tagging kernel reads of a model."""
+
+    lookup: Lookup
     dense: Floats  # ((attributes + 1) * width,) the last row zero; or empty, and the sparse form serves
     starts: NDArray[np.int64]
     labels: NDArray[np.int16]
     weights: NDArray[np.float32]
     transitions: Floats  # (Y * width,)
-    transposed: Floats  # (Y * width,)
+
+
+class RichWeights(NamedTuple):
+    """What it reads besides, of edge attributes; without any, arrays of nothing."""
+
+    lookup: Lookup
+    starts: NDArray[np.int64]
+    places: NDArray[np.int32]  # of each weight, in a matrix of transitions
+    weights: NDArray[np.float32]
 
 
 class Scratch(NamedTuple):
     """What the tagging kernel writes on the way; one call's own."""
 
     scores: Floats  # (longest * width,)
+    matrices: Floats  # (longest * Y * width,) transitions into each token, or empty when all have the same
     keys: NDArray[np.uint64]  # (templates,)
     found: NDArray[np.int64]  # (templates,)
 
 
 @kernel
 def _find_attributes(
-    w: Weights, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
+    w: Lookup, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
 ) -> None:
     """The attributes of a token, `missing` where a template has none.
 
@@ -73,11 +88,11 @@ def _find_attributes(
 @kernel
 def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: int, s: Scratch) -> None:
     """Scores of every label at every token of the sentence `begin:end`."""
-    templates = w.slots.seeds.shape[0]
+    templates = w.lookup.slots.seeds.shape[0]
     attributes = w.starts.shape[0] - 1
     for token in range(begin, end):
         row = (token - begin) * width
-        _find_attributes(w, codes, begin, end, token, s, attributes)
+        _find_attributes(w.lookup, codes, begin, end, token, s, attributes)
         for j in range(0, width, v.LANES):
             acc = v.zero(s.scores)
             if w.dense.shape[0] > 0:
@@ -93,15 +108,37 @@ def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: in
 
 
 @kernel
+def _score_edges(
+    w: Weights, rich: RichWeights, codes: NDArray[np.int32], begin: int, end: int, s: Scratch
+) -> None:
+    """Transitions into every token of the sentence but the first: those of all, and those of its edge attributes."""
+    size, attributes = w.transitions.shape[0], rich.starts.shape[0] - 1
+    for token in range(begin + 1, end):
+        first = (token - begin) * size
+        _find_attributes(rich.lookup, codes, begin, end, token, s, attributes)
+        for k in range(0, size, v.LANES):
+            v.store(s.matrices, first + k, v.load(w.transitions, k))
+        for template in range(rich.lookup.slots.seeds.shape[0]):
+            attribute = s.found[template]
+            if attribute < attributes:
+                for k in range(rich.starts[attribute], rich.starts[attribute + 1]):
+                    s.matrices[first + rich.places[k]] += rich.weights[k]
+
+
+@kernel
 def _tag(
-    w: Weights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int, s: Scratch,
-    out: NDArray[np.int32],
+    w: Weights, rich: RichWeights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int,
+    s: Scratch, out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     for sentence in range(offsets.shape[0] - 1):
         begin, end = offsets[sentence], offsets[sentence + 1]
         if end > begin:
             _score(w, codes, begin, end, width, s)
-            viterbi(s.scores, end - begin, w.transitions, w.transposed, labels, width, out, begin)
+            if s.matrices.shape[0] > 0:
+                _score_edges(w, rich, codes, begin, end, s)
+                viterbi(s.scores, end - begin, s.matrices, labels * width, labels, width, out, begin)
+            else:
+                viterbi(s.scores, end - begin, w.transitions, 0, labels, width, out, begin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +155,13 @@ class Tagger:
     def __init__(self, model: Model) -> None:
         self.model = model
         labels, self._width = len(model.labels), v.padded(len(model.labels))
-        transitions = np.zeros((labels, self._width), np.float32)
-        transitions[:, :labels] = model.transitions
-        transposed = np.zeros((labels, self._width), np.float32)
-        transposed[:, :labels] = model.transitions.T
+        # Not read-only, like the matrices of each token: Viterbi is compiled for one kind.
+        transitions = v.zeros(labels * self._width, np.float32)
+        transitions.reshape(labels, -1)[:, :labels] = model.transitions
         a = model.attributes
-        self._weights = Weights(
-            model.slots, model.table.keys, model.table.rows, _dense(model), a.starts, a.labels, a.weights,
-            readonly(transitions.reshape(-1), np.float32), readonly(transposed.reshape(-1), np.float32),
-        )  # fmt: skip
+        lookup = Lookup(model.slots, model.table.keys, model.table.rows)
+        self._weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
+        self._rich = _rich(model, self._width)
         self._names = np.array(model.labels, object)
 
     @classmethod
@@ -158,13 +193,17 @@ class Tagger:
         """Best label of every token, as ids."""
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
-        templates = len(self._weights.slots.seeds)
+        templates = max(len(self._weights.lookup.slots.seeds), len(self._rich.lookup.slots.seeds))
+        size = 0 if self.model.edges is None else len(self._weights.transitions)
         scratch = Scratch(
             np.empty(longest * self._width, np.float32),
+            np.empty(longest * size, np.float32),
             np.empty(templates, np.uint64),
             np.empty(templates, np.int64),
         )
-        _tag(self._weights, coded.codes, coded.offsets, len(self.model.labels), self._width, scratch, out)
+        _tag(
+            self._weights, self._rich, coded.codes, coded.offsets, len(self.model.labels), self._width, scratch, out
+        )  # fmt: skip
         return out
 
     def code(self, sentences: Sequence[Sentence]) -> Coded:
@@ -221,6 +260,19 @@ class Tagger:
         return Invalid(
             "Every token must be a string, or every token a row of columns", faults, code="mixed_tokens"
         )
+
+
+def _rich(model: Model, width: int) -> RichWeights:
+    """The edge attributes as the kernel reads them: weights stay sparse, of pairs few are seen with an attribute."""
+    slots = model.edge_slots
+    if model.edges is None:
+        lookup = Lookup(slots, model.table.keys, model.table.rows)
+        return RichWeights(
+            lookup, readonly(np.zeros(1), np.int64), slots.rows, readonly(np.empty(0), np.float32)
+        )
+    a, table, labels = model.edges.attributes, model.edges.table, len(model.labels)
+    places = readonly(a.labels // labels * width + a.labels % labels, np.int32)
+    return RichWeights(Lookup(slots, table.keys, table.rows), a.starts, places, a.weights)
 
 
 def _text(strings: Sequence[str], codes: NDArray[np.int32], known: int, offsets: NDArray[np.int64]) -> Text:

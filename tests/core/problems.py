@@ -16,9 +16,13 @@ def random_problem(
     edges: bool = True,
     valued: bool = False,
     seen_pairs: bool = False,
+    edge_attributes: int = 0,
 ) -> tuple[Problem, list[Sentence]]:
-    """Sentences of 1 to `longest` tokens, each token with 0 to 4 attributes; repeats within a sentence occur."""
-    rng = np.random.default_rng(seed)
+    """Sentences of 1 to `longest` tokens, each token with 0 to 4 attributes; repeats within a sentence occur.
+
+    Tokens have up to two edge attributes, and one in five has one twice.
+    """
+    rng, edge_rng = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     twins: list[Sentence] = []
     for _ in range(sentences):
         length = int(rng.integers(1, longest + 1))
@@ -29,7 +33,9 @@ def random_problem(
             ]
             for _ in range(length)
         ]
-        twins.append(Sentence(rows, [int(y) for y in rng.integers(0, labels, length)]))
+        gold = [int(y) for y in rng.integers(0, labels, length)]
+        rich = [_edges(edge_rng, edge_attributes) if t else [] for t in range(length)]
+        twins.append(Sentence(rows, gold, rich))
     tokens = [row for s in twins for row in s.attributes]
     cells = [cell for row in tokens for cell in row]
     arrays = Sequences(
@@ -38,7 +44,19 @@ def random_problem(
         rows=np.array([a for a, _ in cells], np.int32),
         values=np.array([x for _, x in cells] if valued else [], np.float32),
         gold=np.array([y for s in twins for y in s.gold], np.int32),
+        edge_starts=np.cumsum([0, *(len(row) for s in twins for row in s.edges)], dtype=np.int64)
+        if edge_attributes
+        else np.empty(0, np.int64),
+        edge_rows=np.array([a for s in twins for row in s.edges for a in row], np.int32),
     )
     for array in arrays:
         array.flags.writeable = False
-    return Problem(arrays, attributes, tuple(f"L{y}" for y in range(labels)), edges, seen_pairs), twins
+    names = tuple(f"L{y}" for y in range(labels))
+    return Problem(arrays, attributes, names, edges, seen_pairs, edge_attributes), twins
+
+
+def _edges(rng: np.random.Generator, attributes: int) -> list[int]:
+    if not attributes:
+        return []
+    chosen = [int(a) for a in rng.integers(0, attributes, rng.integers(0, 3))]
+    return chosen + chosen[:1] * int(rng.random() < 0.2)

@@ -111,6 +111,13 @@ def test_a_macos_archive_is_read_without_what_the_system_adds() -> None:
     assert rows_of(read(data)) == [[("x", "O")]]
 
 
+def test_a_member_without_a_name_is_not_looked_at() -> None:
+    data = packed({"a.txt": "x", "a.ann": "", "b": "y"})
+    directory = data.rindex(b"PK\x01\x02")
+    nameless = data[:directory] + data[directory:].replace(b"b", b"\0", 1)
+    assert rows_of(read(nameless)) == [[("x", "O")]]
+
+
 def test_unlabelled_texts_need_no_annotations() -> None:
     corpus = read(packed({"a.txt": "x y"}), labelled=False)
     assert corpus.labels is None

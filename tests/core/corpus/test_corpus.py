@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from core.corpus.arrays import numbered
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
@@ -83,3 +84,11 @@ def test_ids_and_offsets_that_do_not_fit_are_refused(ids: list[int], offsets: li
 def test_columns_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         corpus_of(2).columns[0].ids[0] = 1
+
+
+def test_codes_are_numbered_in_order_of_first_sight() -> None:
+    codes = np.random.default_rng(1).zipf(1.3, 200_000) % 5000
+    found, ids = numbered(codes)
+    assert found.tolist() == list(dict.fromkeys(codes.tolist()))
+    assert (found[ids] == codes).all()
+    assert numbered(np.empty(0, np.int64))[0].size == 0

@@ -8,7 +8,9 @@ import zstandard
 
 from core.corpus import conll
 from core.corpus.conll import read_conll
+from core.corpus.conllu import read_conllu
 from core.corpus.encoded import decoded
+from core.corpus.segmented import read_segmented
 from core.errors import Invalid, TooLarge
 from tests.core.corpus.samples import PeakMemory
 
@@ -105,6 +107,20 @@ def test_a_good_corpus_of_100_mb_costs_its_integers() -> None:
         corpus = read_conll((block for _ in range(repeats)), max_line_bytes=MIB)
     assert corpus.tokens == 2000 * repeats
     # Three columns of four bytes; one column more while its blocks are joined.
+    assert peak.grown_bytes < 16 * corpus.tokens + FLAT_BYTES
+
+
+def test_good_corpora_of_other_formats_cost_their_integers_too() -> None:
+    word = b"%d\tword%d\t_\tTAG%d" + b"\t_" * 6 + b"\n"
+    block = b"".join(word % (i + 1, i, i % 40) for i in range(2000)) + b"\n"
+    with PeakMemory() as peak:
+        corpus = read_conllu((block for _ in range(1000)), max_line_bytes=MIB)
+    assert corpus.tokens == 2_000_000
+    assert peak.grown_bytes < 16 * corpus.tokens + FLAT_BYTES
+    line = "".join(f"字词{i % 10}  好  " for i in range(500)).encode() + b"\n"
+    with PeakMemory() as peak:
+        corpus = read_segmented((line for _ in range(1000)), max_line_bytes=MIB)
+    assert corpus.tokens == 2_000_000
     assert peak.grown_bytes < 16 * corpus.tokens + FLAT_BYTES
 
 

@@ -7,10 +7,13 @@ import pytest
 
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
+from core.features import preview
 from core.features.columns import Coder
-from core.features.index import UNKNOWN, boundary_code, boundary_row, build, slots_of
+from core.features.index import UNKNOWN, boundary_code, boundary_row, build, edge_slots_of, slots_of
 from core.features.settled import Features
 from core.features.spec import FeatureSpec
+from core.learn import memory
+from core.learn.problem import compile_corpus
 
 TEXT = b"""\
 The DT O
@@ -148,3 +151,39 @@ def test_a_large_corpus_makes_the_table_grow():
 def test_boundaries_keep_their_distance(row):
     assert boundary_row(boundary_code(row)) == row
     assert boundary_code(row) < UNKNOWN
+
+
+def test_templates_of_the_label_pair_make_features_from_the_second_token_on():
+    features = FeatureSpec(templates="U:%x[0,1]\nB\nB1:%x[0,1]\nB2:%x[-1,0]/%x[0,1]").resolve(2)
+    assert features.edges
+    corpus = _corpus()
+    coder = Coder.of(features, corpus)
+    slots = edge_slots_of(features, coder.vocabularies)
+    index, attributes = build(slots, coder.code(corpus), corpus.offsets, 1)
+    assert np.diff(attributes.starts).tolist() == [0, 2, 2, 0, 2, 2, 0]
+    # B1:NN three times, not four or five: the first token of a sentence has no label before it.
+    assert index.counts.tolist() == [3, 1, 1, 1, 1, 1]
+    again = index.look_up(coder.code(corpus), corpus.offsets)
+    assert again.rows.tolist() == attributes.rows.tolist()
+    frequent, _ = build(slots, coder.code(corpus), corpus.offsets, 3)
+    assert frequent.counts.tolist() == [3]
+
+
+def test_templates_of_the_label_pair_alone_leave_the_pair_without_a_feature_of_its_own():
+    assert not FeatureSpec(templates="U:%x[0,0]\nB1:%x[0,0]").resolve(1).edges
+
+
+@pytest.mark.parametrize("pairs", ["all", "seen"])
+def test_a_preview_names_and_counts_what_is_trained(pairs):
+    spec = FeatureSpec(templates="U1:%x[0,1]\nB\nB1:%x[0,1]\nB2:%x[-1,0]/%x[0,1]", pairs=pairs)
+    features, corpus = spec.resolve(2), _corpus()
+    assert preview.names(features, corpus)[:2] == [["U1:DT"], ["U1:NN", "B1:NN", "B2:The/NN"]]
+    counts = preview.count(features, corpus)
+    problem = compile_corpus(features, corpus).problem
+    assert counts.attributes == problem.attributes + problem.edge_attributes == 9
+    assert counts.parameters == memory.sizes_of(problem).parameters
+    assert [(t.template, t.attributes, t.occurrences) for t in counts.templates] == [
+        ("U1", 3, 7),
+        ("B1", 2, 4),
+        ("B2", 4, 4),
+    ]

@@ -79,6 +79,36 @@ def test_wapitis_dialect(pattern: str, text: str, match: str | None) -> None:
     assert Regex(pattern, "wapiti").find(text) == match
 
 
+#: Wapiti's characters and repeats as Python writes them, for text of ASCII.
+WAPITI_ATOMS = {
+    "a": "a",
+    "B": "B",
+    ".": ".",
+    r"\d": "[0-9]",
+    r"\u": "[A-Z]",
+    r"\L": "[^a-z]",
+    r"\w": "[a-zA-Z0-9]",
+}
+WAPITI_REPEATS = {"": "", "*": "*?", "?": "?"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(WAPITI_ATOMS)), st.sampled_from(sorted(WAPITI_REPEATS))), max_size=5
+    ),
+    st.sampled_from(["", "^"]),
+    st.sampled_from(["", "$"]),
+    st.text("aB1-", max_size=8),
+)
+def test_wapitis_dialect_matches_what_its_rules_mean_to_python(
+    items, start: str, end: str, text: str
+) -> None:  # type: ignore[no-untyped-def]
+    pattern = start + "".join(atom + repeat for atom, repeat in items) + end
+    meaning = start + "".join(WAPITI_ATOMS[a] + WAPITI_REPEATS[r] for a, r in items) + end.replace("$", r"\Z")
+    expected = re.search(meaning, text)
+    assert Regex(pattern, "wapiti").find(text) == (expected[0] if expected else None)
+
+
 @pytest.mark.parametrize(
     ("dialect", "pattern", "reason"),
     [

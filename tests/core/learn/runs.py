@@ -1,8 +1,17 @@
 """Running a trainer for so many passes, in one go or broken off and resumed."""
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from core.learn.evaluation import Weights
 from core.learn.problem import Problem
 from core.learn.trainer import State, Trainer
+
+
+def all_rows(weights: Weights) -> NDArray[Any]:
+    """(rows, labels): attributes, transitions, blocks of edge attributes."""
+    return weights.values.reshape(-1, weights.problem.width)[:, : len(weights.problem.labels)]
 
 
 def run_to(problem: Problem, state: State, passes: int, trainer: Trainer, seed: int = 3) -> State:

@@ -1,5 +1,7 @@
 """The rules of SGD that `sgd_l1` does not cover: L2 by a scale, the line search, weights that do not exist."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -12,7 +14,7 @@ from core.learn.schedule import Schedule
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from tests import naive
-from tests.core.learn.runs import resumed, trained
+from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem
 
 
@@ -37,34 +39,34 @@ def _plan(sentences, passes, eta0=0.5, alpha=0.9):
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("valued", [False, True])
-def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued):
-    problem, twins = random_problem(3, valued=valued)
+@pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 4)])
+def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued, rich):
+    problem, twins = random_problem(3, valued=valued, edge_attributes=rich)
     spec = SgdSpec(l2=0.9, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
     weights = trained(problem, 3, ExactSgd(spec))
     expected, expected_edges = naive.sgd(
-        twins, (problem.attributes, 3), *_plan(len(twins), 3), 0.9, True, batch
+        twins, (problem.attributes, 3, rich), *_plan(len(twins), 3), 0.9, True, batch
     )
-    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("l2", [0.9, 10.0])
-@pytest.mark.parametrize("average_after", [0.0, 1.4, None])
-def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(average_after, l2, batch):
-    problem, twins = random_problem(3, sentences=20, valued=True)
+@pytest.mark.parametrize(("average_after", "rich"), [(0.0, 0), (1.4, 0), (1.4, 3), (None, 0)])
+def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(average_after, rich, l2, batch):
+    problem, twins = random_problem(3, sentences=20, valued=True, edge_attributes=rich)
     spec = AsgdSpec(
         l2=l2, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch, passes=3, average_after=average_after
     )
     weights = trained(problem, 3, ExactAsgd(spec))
     mean_from = (1.5 if average_after is None else average_after) * 20
     expected, expected_edges = naive.sgd(
-        twins, (problem.attributes, 3), *_plan(20, 3), l2, True, batch, mean_from
+        twins, (problem.attributes, 3, rich), *_plan(20, 3), l2, True, batch, mean_from
     )
     assert np.abs(expected).max() > 1e-3
-    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        all_rows(weights), np.concatenate([expected, expected_edges]), rtol=0, atol=1e-9
+    )
 
 
 def test_a_mean_keeps_its_digits_while_the_scale_runs_out_again_and_again():
@@ -114,13 +116,13 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
     np.testing.assert_allclose(trainer.weights(problem, state).attribute_rows, expected, rtol=0, atol=1e-9)
 
 
-def test_the_heuristic_line_search_is_zhous_algorithm():
-    problem, twins = random_problem(12, sentences=8)
+@pytest.mark.parametrize("rich", [0, 4])
+def test_the_heuristic_line_search_is_zhous_algorithm(rich):
+    problem, twins = random_problem(12, sentences=8, edge_attributes=rich)
     spec = SgdL1Spec(l1=0.3, schedule=Schedule(eta0=0.5, alpha=0.9), line_search="heuristic")
     weights = trained(problem, 2, ExactSgdL1(spec))
-    expected, expected_edges = naive.sgd_l1_searched(twins, (problem.attributes, 3), *_plan(8, 2), 0.3)
-    np.testing.assert_allclose(weights.attribute_rows, expected, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, rtol=0, atol=1e-10)
+    expected, expected_edges = naive.sgd_l1_searched(twins, (problem.attributes, 3, rich), *_plan(8, 2), 0.3)
+    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
     plain = trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
     assert np.abs(plain.attribute_rows - weights.attribute_rows).max() > 1e-3
 
@@ -136,23 +138,24 @@ def test_the_heuristic_line_search_is_zhous_algorithm():
     ids=["cumulative", "clipping", "searched", "l2"],
 )
 def test_weights_that_do_not_exist_stay_zero(trainer):
-    problem, _ = random_problem(4, labels=5, sentences=10, seen_pairs=True)
+    problem, _ = random_problem(4, labels=5, sentences=10, seen_pairs=True, edge_attributes=3)
     weights = trained(problem, 3, trainer)
     marks = seen_marks(problem)
-    both = np.concatenate([weights.attribute_rows, weights.transitions])
+    both = all_rows(weights)
     assert not both[~marks].any()
     assert np.count_nonzero(both[marks]) > 0.5 * marks.sum()
 
 
 def test_marks_masks_and_parameters_say_the_same():
-    problem, twins = random_problem(4, labels=9, seen_pairs=True)
-    expected = np.zeros((problem.attributes + 9, 9), bool)
+    problem, twins = random_problem(4, labels=9, seen_pairs=True, edge_attributes=3)
+    expected = np.zeros((problem.rows, 9), bool)
     for sentence in twins:
         for row, y in zip(sentence.attributes, sentence.gold, strict=True):
             for a, _ in row:
                 expected[a, y] = True
-        for before, y in zip(sentence.gold, sentence.gold[1:], strict=False):
-            expected[problem.attributes + before, y] = True
+        for t, (before, y) in enumerate(pairwise(sentence.gold), start=1):
+            for block in (0, *(1 + a for a in sentence.edges[t])):
+                expected[problem.attributes + 9 * block + before, y] = True
     np.testing.assert_array_equal(seen_marks(problem), expected)
     bits = np.unpackbits(mask_of(problem), bitorder="little").reshape(-1, problem.width)
     np.testing.assert_array_equal(bits[:, :9].astype(bool), expected)

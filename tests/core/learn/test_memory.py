@@ -10,6 +10,7 @@ from typing import Any
 
 from core.corpus.conll import read_conll
 from core.corpus.generate import generate
+from core.features.spec import FeatureSpec
 from core.learn import memory
 from core.learn.problem import compile_corpus
 from core.specs import TrainSpec
@@ -73,6 +74,12 @@ def test_what_a_spec_adds_is_counted() -> None:
     problem = compile_corpus(spec({"kind": "owlqn"}).features.resolve(2), corpus).problem
     sizes = memory.sizes_of(problem)
     assert sizes.matrix == 4 * (problem.attributes + len(problem.labels)) * problem.width
+    rich = FeatureSpec(templates="U:%x[0,0]\nB1:%x[0,0]").resolve(2)
+    edges = compile_corpus(rich, corpus).problem
+    labels = len(edges.labels)
+    blocks = edges.edge_attributes * labels
+    assert memory.sizes_of(edges).matrix == 4 * (edges.attributes + labels + blocks) * edges.width
+    assert memory.sizes_of(edges).parameters == (edges.attributes + blocks) * labels
     assert sizes.parameters == (problem.attributes + len(problem.labels)) * len(problem.labels)
 
     def peak(trainer: dict[str, Any], **more: Any) -> int:

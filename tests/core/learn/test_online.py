@@ -26,7 +26,7 @@ from core.model.tagger import Tagger
 from core.specs import TrainSpec
 from core.steps import finished
 from tests import naive_online
-from tests.core.learn.runs import resumed, trained
+from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem
 
 #: (trainer class, spec, twin's rule, its limit, costs by label or none, averaged)
@@ -50,44 +50,48 @@ def _exact(trainer_class, spec):
 def _start(problem):
     """Small random weights, so that no two labellings ever tie: a tie may be broken either way."""
     labels = len(problem.labels)
-    start = np.random.default_rng(5).normal(0, 1e-3, (problem.attributes + labels, labels))
-    start[problem.attributes :] *= problem.edges
+    start = np.random.default_rng(5).normal(0, 1e-3, (problem.rows, labels))
+    start[problem.attributes : problem.blocks] *= problem.edges
     values = np.zeros((len(start), problem.width))
     values[:, :labels] = start
     return start, Weights(problem, values.reshape(-1))
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("variant", ["plain", "valued", "no-edges", "batch", "seen"])
+@pytest.mark.parametrize(
+    "variant",
+    ["plain", "valued", "no-edges", "batch", "seen", "rich", "rich no-edges", "rich batch", "rich seen"],
+)
 def test_weights_equal_the_literal_learner(name, variant):
     trainer_class, spec, rule, limit, costly, averaged = LEARNERS[name]
     problem, twins = random_problem(
         15,
         sentences=9,
         labels=3,
-        edges=variant != "no-edges",
+        edges="no-edges" not in variant,
         valued=variant == "valued",
-        seen_pairs=variant == "seen",
+        seen_pairs="seen" in variant,
+        edge_attributes=4 if "rich" in variant else 0,
     )
-    batch = 4 if variant == "batch" else 1
+    batch = 4 if "batch" in variant else 1
     start, init = _start(problem)
     weights = trained(problem, 3, _exact(trainer_class, spec.model_copy(update={"batch": batch})), init=init)
     last, mean = naive_online.online(
         twins,
-        (problem.attributes, 3),
+        (problem.attributes, 3, problem.edge_attributes),
         [pass_order(9, 3, number) for number in (1, 2, 3)],
         rule,
         limit=limit,
         costs=[1.0] * 3 if costly else None,
         edges=problem.edges,
         batch=batch,
-        exists=seen_marks(problem) if variant == "seen" else None,
+        exists=seen_marks(problem) if "seen" in variant else None,
         start=start,
     )
     expected = mean if averaged else last
     assert np.abs(expected).max() > 0.05
-    np.testing.assert_allclose(weights.attribute_rows, expected[: problem.attributes], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(weights.transitions, expected[problem.attributes :], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
+    assert not problem.rich or np.count_nonzero(weights.edge_blocks) > 10
 
 
 def test_costs_weigh_the_labels_that_must_not_be_missed():
@@ -111,10 +115,11 @@ def test_a_cost_for_an_unknown_label_is_pointed_at():
     assert raised.value.faults[0].pointer == "/trainer/costs/nose"
 
 
+@pytest.mark.parametrize("edge_attributes", [0, 5])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(name):
+def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(name, edge_attributes):
     trainer_class, spec, *_ = LEARNERS[name]
-    problem, _ = random_problem(17, sentences=20)
+    problem, _ = random_problem(17, sentences=20, edge_attributes=edge_attributes)
     trainer = trainer_class(spec)
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
@@ -174,39 +179,37 @@ def test_costs_in_a_spec_decide_what_is_said_of_an_ambiguous_word(trainer, costs
     assert Tagger.open(tmp_path / "model").tag([["x"]]) == [[expected]]
 
 
-@pytest.mark.parametrize("valued", [False, True])
+@pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 4)])
 @pytest.mark.parametrize("batch", [1, 2])
-def test_adf_paid_lazily_equals_adf_swept(valued, batch):
-    problem, twins = random_problem(31, sentences=24, attributes=12, valued=valued)
+def test_adf_paid_lazily_equals_adf_swept(valued, rich, batch):
+    problem, twins = random_problem(31, sentences=24, attributes=12, valued=valued, edge_attributes=rich)
     spec = AdfSpec(l2=3.0, c=0.3, alpha=0.9, beta=0.5, window=4 * batch, batch=batch)
     weights = trained(problem, 3, _exact(Adaptive, spec))
     orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
     expected = naive_online.adaptive(
-        twins, (12, 3), orders, [[0.3] * 24] * 3, 3.0, window=4, alpha=0.9, beta=0.5, batch=batch
+        twins, (12, 3, rich), orders, [[0.3] * 24] * 3, 3.0, window=4, alpha=0.9, beta=0.5, batch=batch
     )
-    np.testing.assert_allclose(weights.attribute_rows, expected[:12], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(weights.transitions, expected[12:], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_madf_paid_lazily_equals_madf_swept(batch):
-    problem, twins = random_problem(32, sentences=24, attributes=12)
+@pytest.mark.parametrize(("batch", "rich"), [(1, 0), (2, 0), (2, 4)])
+def test_madf_paid_lazily_equals_madf_swept(batch, rich):
+    problem, twins = random_problem(32, sentences=24, attributes=12, edge_attributes=rich)
     spec = MadfSpec(l2=3.0, a=0.1, b=0.8, schedule=Schedule(kind="bottou", eta0=0.4), batch=batch)
     weights = trained(problem, 3, _exact(Adaptive, spec))
-    frequency = np.zeros((15, 3))
+    frequency = np.zeros((problem.rows, 3))
     for sentence in twins:
-        frequency += naive_online.features(sentence, sentence.gold, (12, 3), edges=True)
+        frequency += naive_online.features(sentence, sentence.gold, (12, 3, rich), edges=True)
     scale = 1 / (1 / 0.8 + (1 / 0.1 - 1 / 0.8) * frequency / problem.tokens)
     rates = [[0.4 / (1 + 3.0 / 24 * 0.4 * (p * 24 + k)) for k in range(24)] for p in range(3)]
     orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
-    expected = naive_online.adaptive(twins, (12, 3), orders, rates, 3.0, scale=scale, batch=batch)
-    np.testing.assert_allclose(weights.attribute_rows, expected[:12], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(weights.transitions, expected[12:], rtol=0, atol=1e-9)
+    expected = naive_online.adaptive(twins, (12, 3, rich), orders, rates, 3.0, scale=scale, batch=batch)
+    np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("spec", [AdfSpec(), MadfSpec()], ids=["adf", "madf"])
 def test_adaptive_runs_resume_and_find_their_rate(spec):
-    problem, _ = random_problem(33, sentences=30)
+    problem, _ = random_problem(33, sentences=30, edge_attributes=3)
     trainer = Adaptive(spec)
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert state["eta0"][0] > 0

@@ -25,9 +25,9 @@ def _evaluated(batch: Batch, w):
 
 
 def _dense(batch: Batch, w):
-    """Parameters as (attributes, Y) and (Y, Y)."""
+    """Parameters as (attributes, Y) and the other rows."""
     problem = batch.problem
-    out = np.zeros((problem.attributes + len(problem.labels), len(problem.labels)))
+    out = np.zeros((problem.rows, len(problem.labels)))
     rows = np.repeat(np.arange(len(out)), np.diff(batch.pairs.starts))
     out[rows, batch.pairs.labels] = w
     return out[: problem.attributes], out[problem.attributes :]
@@ -35,15 +35,17 @@ def _dense(batch: Batch, w):
 
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("edges", [True, False])
-@pytest.mark.parametrize("valued", [True, False])
-def test_batch_loss_and_gradient_equal_enumeration(seen, edges, valued):
-    problem, twins = random_problem(7, labels=4, seen_pairs=seen, edges=edges, valued=valued)
+@pytest.mark.parametrize(("valued", "rich"), [(True, 0), (False, 0), (False, 5)])
+def test_batch_loss_and_gradient_equal_enumeration(seen, edges, valued, rich):
+    problem, twins = random_problem(
+        7, labels=4, seen_pairs=seen, edges=edges, valued=valued, edge_attributes=rich
+    )
     batch = Batch.of(problem, 1)
     w = np.random.default_rng(0).normal(size=batch.parameters).astype(np.float32).astype(np.float64)
     loss, gradient = _evaluated(batch, w)
     weights, transitions = _dense(batch, w)
     assert loss == pytest.approx(naive.loss(twins, weights, transitions), rel=1e-6)
-    expected = np.zeros((problem.attributes + 4, 4))
+    expected = np.zeros((problem.rows, 4))
     for sentence in twins:
         by_weight, by_pair = naive.gradient(sentence, weights, transitions)
         expected[: problem.attributes] -= by_weight
@@ -52,8 +54,9 @@ def test_batch_loss_and_gradient_equal_enumeration(seen, edges, valued):
     np.testing.assert_allclose(gradient, expected[rows, batch.pairs.labels], atol=2e-5)
 
 
-def test_gradient_equals_finite_differences():
-    problem, _ = random_problem(9, labels=3)
+@pytest.mark.parametrize("rich", [0, 3])
+def test_gradient_equals_finite_differences(rich):
+    problem, _ = random_problem(9, labels=3, edge_attributes=rich)
     batch = Batch.of(problem, 1)
     w = np.random.default_rng(1).normal(size=batch.parameters)
     _, gradient = _evaluated(batch, w)

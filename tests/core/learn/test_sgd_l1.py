@@ -14,7 +14,7 @@ from core.learn.schedule import Schedule
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Diverged
 from tests import naive
-from tests.core.learn.runs import resumed, trained
+from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem
 
 
@@ -26,50 +26,48 @@ class Exact(SgdL1):
 
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
 @pytest.mark.parametrize("edges", [True, False])
-@pytest.mark.parametrize("valued", [False, True])
-def test_weights_equal_the_literal_procedure(penalty, edges, valued):
-    problem, twins = random_problem(5, edges=edges, valued=valued)
+@pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 4)])
+def test_weights_equal_the_literal_procedure(penalty, edges, valued, rich):
+    problem, twins = random_problem(5, edges=edges, valued=valued, edge_attributes=rich)
     schedule = Schedule(eta0=0.7, alpha=0.8)
     weights = trained(problem, 3, Exact(SgdL1Spec(l1=0.4, penalty=penalty, schedule=schedule)))
     n = len(twins)
     expected, expected_edges = naive.sgd_l1(
         twins,
-        (problem.attributes, 3),
+        (problem.attributes, 3, rich),
         [pass_order(n, 3, number) for number in (1, 2, 3)],
         [[0.7 * 0.8 ** ((p * n + k) / n) for k in range(n)] for p in range(3)],
         0.4,
         penalty,
         edges,
     )
-    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
     if penalty != "naive":
         assert np.any(expected == 0)
         assert np.any(expected != 0)
 
 
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
-@pytest.mark.parametrize("batch", [2, 4, 100])
-def test_batches_sum_gradients_at_the_same_weights(penalty, batch):
-    problem, twins = random_problem(8, sentences=7)
+@pytest.mark.parametrize(("batch", "rich"), [(2, 0), (4, 0), (4, 3), (100, 0)])
+def test_batches_sum_gradients_at_the_same_weights(penalty, batch, rich):
+    problem, twins = random_problem(8, sentences=7, edge_attributes=rich)
     spec = SgdL1Spec(l1=0.3, penalty=penalty, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
     weights = trained(problem, 2, Exact(spec))
     orders = [pass_order(7, 3, number) for number in (1, 2)]
     rates = [[0.5 * 0.9 ** ((p * 7 + k) / 7) for k in range(7)] for p in range(2)]
     expected, expected_edges = naive.sgd_l1(
-        twins, (problem.attributes, 3), orders, rates, 0.3, penalty, True, batch
+        twins, (problem.attributes, 3, rich), orders, rates, 0.3, penalty, True, batch
     )
-    np.testing.assert_allclose(weights.attribute_rows, expected, atol=1e-10)
-    np.testing.assert_allclose(weights.transitions, expected_edges, atol=1e-10)
+    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch):
+@pytest.mark.parametrize(("batch", "rich"), [(1, 0), (4, 0), (1, 3), (4, 3)])
+def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch, rich):
     class Dense(Exact):
         def _swept(self, mask, width):
             return super()._swept(EVERYTHING, width)
 
-    problem, _ = random_problem(8, sentences=9, seen_pairs=True)
+    problem, _ = random_problem(8, sentences=9, seen_pairs=True, edge_attributes=rich)
     spec = SgdL1Spec(l1=0.3, penalty="naive", schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
     sparse, dense = (trained(problem, 3, kind(spec)).values for kind in (Exact, Dense))
     assert np.count_nonzero(dense) > 10
@@ -77,14 +75,15 @@ def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch):
 
 
 def _loss_and_gradient(problem, values, sentence):
-    """One sentence's loss, and the descent direction that the kernels find for the first attribute's row."""
+    """One sentence's loss, and its gradient from the marginals that the kernels find."""
     labels, width = len(problem.labels), problem.width
-    r = Rows(values, np.zeros(problem.attributes + labels), EVERYTHING)
-    e, c = ch.edges(labels, np.float64), ch.chain(problem.longest, labels, np.float64)
+    r = Rows(values, np.zeros(problem.rows), EVERYTHING)
+    e, c = ch.edges(labels, np.float64), ch.chain(problem.longest, labels, np.float64, rich=problem.rich)
     shift = load_edges(r, problem.attributes, labels, PLAIN, width, e)
-    model = Model(r, PLAIN, shift, labels, width)
+    model = Model(r, PLAIN, shift, problem.blocks, labels, width)
     loss = sequence_posterior(problem.data, sentence, model, True, e, c, 0)
-    gradient = np.zeros((problem.attributes + labels, labels))
+    gradient = np.zeros((problem.rows, labels))
+    blocks = gradient[problem.attributes :].reshape(-1, labels, labels)
     data = problem.data
     begin, end = data.offsets[sentence : sentence + 2]
     for token in range(begin, end):
@@ -92,22 +91,26 @@ def _loss_and_gradient(problem, values, sentence):
         row[data.gold[token]] -= 1
         for k in range(data.starts[token], data.starts[token + 1]):
             gradient[data.rows[k]] += row * (data.values[k] if len(data.values) else 1)
-    gradient[problem.attributes :] += c.pairs.reshape(labels, width)[:, :labels]
+    blocks[0] += c.pairs.reshape(labels, width)[:, :labels]
     for token in range(begin + 1, end):
-        gradient[problem.attributes + data.gold[token - 1], data.gold[token]] -= 1
+        blocks[0, data.gold[token - 1], data.gold[token]] -= 1
+        for k in range(*data.edge_starts[token : token + 2]) if problem.rich else ():
+            block = blocks[1 + data.edge_rows[k]]
+            block += c.matrices.reshape(-1, labels, width)[token - begin, :, :labels]
+            block[data.gold[token - 1], data.gold[token]] -= 1
     return loss, gradient
 
 
-@pytest.mark.parametrize("valued", [False, True])
-def test_gradient_equals_finite_differences(valued):
-    problem, _ = random_problem(2, valued=valued, labels=4)
+@pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 3)])
+def test_gradient_equals_finite_differences(valued, rich):
+    problem, _ = random_problem(2, valued=valued, labels=4, edge_attributes=rich)
     rng = np.random.default_rng(0)
     width, labels = problem.width, 4
-    values = v.zeros((problem.attributes + labels) * width, np.float64)
-    values.reshape(-1, width)[:, :labels] = rng.normal(size=(problem.attributes + labels, labels))
+    values = v.zeros(problem.rows * width, np.float64)
+    values.reshape(-1, width)[:, :labels] = rng.normal(size=(problem.rows, labels))
     for sentence in range(problem.sentences):
         _, gradient = _loss_and_gradient(problem, values, sentence)
-        for row in range(problem.attributes + labels):
+        for row in range(problem.rows):
             for y in range(labels):
                 at, step = row * width + y, 1e-5
                 kept = values[at]
@@ -119,27 +122,32 @@ def test_gradient_equals_finite_differences(valued):
                 assert gradient[row, y] == pytest.approx((above - below) / (2 * step), abs=1e-7)
 
 
-def test_exact_loss_equals_enumeration():
-    problem, twins = random_problem(4)
+@pytest.mark.parametrize("rich", [0, 4])
+def test_exact_loss_equals_enumeration(rich):
+    problem, twins = random_problem(4, edge_attributes=rich)
     weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
-    expected = naive.loss(twins, weights.attribute_rows, weights.transitions)
+    expected = naive.loss(twins, weights.attribute_rows, all_rows(weights)[problem.attributes :])
     assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_decoding_finds_the_best_labelling_of_each_sentence():
-    problem, twins = random_problem(6)
+@pytest.mark.parametrize("rich", [0, 4])
+def test_decoding_finds_the_best_labelling_of_each_sentence(rich):
+    problem, twins = random_problem(6, edge_attributes=rich)
     weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
-    expected = [naive.best(s.emissions(weights.attribute_rows), weights.transitions) for s in twins]
+    edges = all_rows(weights)[problem.attributes :]
+    expected = [naive.best(s.emissions(weights.attribute_rows), s.transitions(edges)) for s in twins]
     assert weights.decode(problem).tolist() == [y for path in expected for y in path]
 
 
-def test_loss_survives_weights_beyond_the_range_of_float32():
-    problem, twins = random_problem(9, sentences=3, attributes=4)
+@pytest.mark.parametrize("rich", [0, 3])
+def test_loss_survives_weights_beyond_the_range_of_float32(rich):
+    problem, twins = random_problem(9, sentences=3, attributes=4, edge_attributes=rich)
     rng = np.random.default_rng(1)
-    values = v.zeros((4 + 3) * problem.width, np.float32)
-    values.reshape(-1, problem.width)[:, :3] = rng.normal(size=(7, 3)) * 400
+    values = v.zeros(problem.rows * problem.width, np.float32)
+    values.reshape(-1, problem.width)[:, :3] = rng.normal(size=(problem.rows, 3)) * 400
     weights = Weights(problem, values)
-    expected = naive.loss(twins, weights.attribute_rows.astype(float), weights.transitions.astype(float))
+    exact = all_rows(weights).astype(float)
+    expected = naive.loss(twins, exact[:4], exact[4:])
     assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-5)
 
 
@@ -151,8 +159,9 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     assert first.values.tobytes() != trained(problem, 3, trainer, seed=2).values.tobytes()
 
 
-def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights():
-    problem, _ = random_problem(5, sentences=20)
+@pytest.mark.parametrize("rich", [0, 4])
+def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(rich):
+    problem, _ = random_problem(5, sentences=20, edge_attributes=rich)
     trainer = SgdL1(SgdL1Spec(schedule=Schedule(eta0="auto")))
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()

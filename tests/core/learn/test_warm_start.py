@@ -11,7 +11,7 @@ from core.learn.warm_start import weights_of
 from core.model.build import build_model
 from core.model.model import Model
 
-TEMPLATES = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nU02:%x[0,low]\nB"
+TEMPLATES = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nU02:%x[0,low]\nB\nB01:%x[0,1]\nB02:%x[-1,0]/%x[0,low]"
 DERIVED = {"low": {"kind": "lower"}}
 
 
@@ -23,7 +23,7 @@ def _compiled(text: bytes, templates: str = TEMPLATES, derived=DERIVED) -> Compi
 
 def _with_random_weights(compiled: Compiled) -> tuple[Weights, Model]:
     problem = compiled.problem
-    values = np.zeros((problem.attributes + len(problem.labels), problem.width), np.float32)
+    values = np.zeros((problem.rows, problem.width), np.float32)
     values[:, : len(problem.labels)] = np.random.default_rng(3).normal(
         size=(len(values), len(problem.labels))
     )
@@ -40,6 +40,12 @@ def _named(model: Model) -> dict[tuple[str, str], float]:
     for i, before in enumerate(model.labels):
         for j, after in enumerate(model.labels):
             out[before, after] = float(model.transitions[i, j])
+    b = model.edges.attributes if model.edges else a
+    for i in range(b.size if model.edges else 0):
+        for k in range(b.starts[i], b.starts[i + 1]):
+            before, after = divmod(int(b.labels[k]), len(model.labels))
+            pair = f"{model.labels[before]} {model.labels[after]}"
+            out[model.edge_attribute_name(i), pair] = float(b.weights[k])
     return {key: weight for key, weight in out.items() if weight}
 
 
@@ -59,8 +65,10 @@ def test_on_another_corpus_what_still_exists_carries_over_by_name():
     assert all(before[key] == weight for key, weight in after.items())
     labels = set(new.problem.labels)
     assert after[("U00:The", "B-X")] == before["U00:The", "B-X"]
+    assert after[("B01:NN", "B-X O")] == before["B01:NN", "B-X O"]
+    assert not any(name.startswith("B02:The/cat") for name, _ in after)
     assert ("U00:dog", "O") not in after
-    assert not any("B-Z" in key for key in after)
+    assert not any("B-Z" in key or "B-Z" in key[1].split() for key in after)
     assert {key for key in before if key[0] in labels and key[1] in labels} <= set(after)
 
 

@@ -74,6 +74,25 @@ def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: Mode
     assert any(name.startswith("UWW-:_B-1/") for name in names)
 
 
+def test_edge_attributes_have_names_and_only_those_with_weights_are_kept(model: Model, weights: Weights):
+    live = np.flatnonzero(weights.edge_matrices.any(axis=1))
+    if model.edges is None:
+        assert not len(live)
+        return
+    b = model.edges.attributes
+    assert b.size == len(live) < len(weights.edge_matrices)
+    assert len(b.weights) == np.count_nonzero(weights.edge_blocks)
+    names = [model.edge_attribute_name(i) for i in range(b.size)]
+    assert len(set(names)) == len(names)
+    assert {name.split(":")[0] for name in names} == {"BW", "BWW", "BE"}
+    # The first token has no token before it: the token there is, is never two before one that has an edge.
+    assert any(name.startswith("BWW:_B-1/") for name in names)
+    assert not any(name.startswith("BWW:_B-2/") for name in names)
+    first = b.labels[0]
+    before, after = divmod(int(first), len(model.labels))
+    assert b.weights[0] == weights.edge_blocks[live[0], before, after]
+
+
 def test_the_same_model_gives_the_same_bytes(
     model: Model, compiled: Compiled, weights: Weights, tmp_path: Path
 ):
@@ -138,6 +157,16 @@ def test_a_forged_file_with_a_right_checksum_but_wild_indices_is_refused(model: 
         replace(model, transitions=model.transitions * np.float32(np.nan)),
         replace(model, attributes=replace(a, weights=a.weights * np.float32(np.inf))),
     ]
+    if model.edges is not None:
+        edges, b = model.edges, model.edges.attributes
+        wrong = [
+            replace(edges, attributes=replace(b, labels=b.labels + np.int32(len(model.labels) ** 2))),
+            replace(edges, attributes=replace(b, starts=b.starts[::-1].copy())),
+            replace(edges, attributes=replace(b, templates=b.templates + np.int16(3))),
+            replace(edges, attributes=replace(b, weights=b.weights * np.float32(np.nan))),
+            replace(edges, table=replace(edges.table, rows=edges.table.rows + np.int32(10**6))),
+        ]
+        forged += [replace(model, edges=each) for each in wrong]
     for number, wrong in enumerate(forged):
         save(wrong, tmp_path / str(number))
         with pytest.raises(CorruptModel):
