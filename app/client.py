@@ -109,9 +109,17 @@ class Client:
         """Give what was counted in a corpus."""
         return dict(self._call("GET", f"/corpora/{_part(corpus_id)}/report"))
 
-    def content(self, corpus_id: str) -> bytes:
-        """Give the text of a corpus."""
-        return self._response("GET", f"/corpora/{_part(corpus_id)}/content").content
+    def content(
+        self,
+        corpus_id: str,
+        format: str | None = None,  # noqa: A002  # the contract's name for it
+        model: str | None = None,
+        options: Mapping[str, str | int] | None = None,
+    ) -> bytes:
+        """Give the text of a corpus as it came, or in a format, with the labels that a model gives to it."""
+        params = {key: str(value) for key, value in (options or {}).items()}
+        params |= {key: value for key, value in (("format", format), ("model", model)) if value}
+        return self._response("GET", f"/corpora/{_part(corpus_id)}/content", params=params).content
 
     def delete_corpus(self, corpus_id: str) -> None:
         """Remove a corpus."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.corpora import schemas, service
+from app.corpora import exports, schemas, service
 from app.corpora.parameters import OPTIONS
 from app.corpora.upload import Declared
 from app.deps import DatabaseDep, RuntimeDep
@@ -21,6 +21,17 @@ router = APIRouter(prefix="/corpora", tags=["corpora"])
 CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Format = Annotated[
     str, Query(max_length=32, description=f"How the text is written: {', '.join(formats.known_formats())}.")
+]
+
+ExportFormat = Annotated[
+    str | None, Query(max_length=32, description="As for uploads; the text as it came if not given.")
+]
+TaggedBy = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        description="A model such as `chunker`, `chunker@champion` or `chunker:3`, to tag with.",
+    ),
 ]
 
 UPLOAD_BODY = {
@@ -54,7 +65,7 @@ async def upload(
     headers = request.headers
     declared = Declared(
         format,
-        {key: value for key, value in request.query_params.items() if key not in {"name", "format"}},
+        _options(request, "name", "format"),
         headers.get("content-type", ""),
         headers.get("content-encoding"),
     )
@@ -93,16 +104,35 @@ def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
 @router.get(
     "/{corpus_id}/content",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    openapi_extra={**OPTIONS},
+    responses={
+        200: {
+            "content": {
+                "text/plain": {"schema": {"type": "string"}},
+                "application/zip": {"schema": {"type": "string", "format": "binary"}},
+            }
+        }
+    },
 )
-def get_content(corpus_id: CorpusId, database: DatabaseDep) -> StreamingResponse:
-    """Give the text as it was uploaded, decompressed."""
-    corpus, chunks = service.content(database, corpus_id)
-    headers = {"Content-Length": str(corpus.size_bytes), "ETag": f'"{corpus.sha256}"'}
-    return StreamingResponse(chunks, media_type="text/plain; charset=utf-8", headers=headers)
+async def get_content(
+    corpus_id: CorpusId,
+    request: Request,
+    runtime: RuntimeDep,
+    format: ExportFormat = None,  # noqa: A002  # the contract's name for it
+    model: TaggedBy = None,
+) -> StreamingResponse:
+    """Give the text as it was uploaded, decompressed; or, with a format, written anew in that, tagged by a model."""
+    asked = exports.Export(format, model, _options(request, "format", "model"))
+    export = await exports.export(runtime, corpus_id, asked)
+    return StreamingResponse(export.chunks, media_type=export.media_type, headers=export.headers)
 
 
 @router.delete("/{corpus_id}", status_code=204)
 def delete_corpus(corpus_id: CorpusId, database: DatabaseDep) -> None:
     """Remove a corpus. One that a job still needs stays (409)."""
     service.delete(database, corpus_id)
+
+
+def _options(request: Request, *others: str) -> dict[str, str]:
+    """What the query says about the format: all but the parameters that the route has itself."""
+    return {key: value for key, value in request.query_params.items() if key not in others}

@@ -1,7 +1,7 @@
 """What can be done with corpora."""
 
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import anyio.to_thread
@@ -12,7 +12,7 @@ from core.corpus.corpus import Corpus
 from core.corpus.options import stored
 from core.corpus.report import report
 from core.settings import Settings
-from core.store import blobs, corpora
+from core.store import corpora
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.ids import new_id
@@ -60,14 +60,6 @@ def get(database: Database, corpus_id: str) -> CorpusRow:
     """Give one corpus."""
     with database.read() as conn:
         return corpora.get(conn, corpus_id)
-
-
-def content(database: Database, corpus_id: str) -> tuple[CorpusRow, Iterator[bytes]]:
-    """Give a corpus and its text, with no transaction open while a slow client reads."""
-    with database.read() as conn:
-        row = corpora.get(conn, corpus_id)
-        blob_id = corpora.blob_id(conn, corpus_id)
-    return row, blobs.stream(database, blob_id)
 
 
 def delete(database: Database, corpus_id: str) -> None:

@@ -31,6 +31,11 @@ def test_every_feature_of_a_sentence_is_named(client: Client) -> None:
     assert (made.columns, made.edges, made.counts) == (2, True, None)
 
 
+def test_features_of_label_pairs_stand_last_and_begin_at_the_second_token(client: Client) -> None:
+    made = client.preview({"syntax": "wapiti", "templates": "*:%x[0,0]\nu1:%x[0,0]"}, ["a", "b"])
+    assert made.features == [["*:a", "u1:a"], ["*:b", "u1:b", "*:b"]]
+
+
 def test_templates_come_back_in_every_syntax_that_can_say_them(client: Client) -> None:
     made = client.preview({"syntax": "wapiti", "templates": "u:%x[0,0]\nu:%x[@1,0]\nb"}, ["a"])
     assert made.templates == {
@@ -106,12 +111,6 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             "missing_column",
             "/features/templates",
             "no column 1",
-        ),
-        (
-            {"sentence": ["a"], "features": {"templates": "B:%x[0,0]"}},
-            "missing_column",
-            "/features/templates",
-            "not trained yet",
         ),
         (
             {"sentence": ["a"], "features": {"derived": {"x": {"kind": "lower", "of": "x"}}}},

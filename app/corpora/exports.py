@@ -1,0 +1,87 @@
+"""A corpus on its way out: as it was uploaded, or written in a format, tagged by a model if one is named."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import anyio.to_thread
+
+from app.deps import Runtime
+from core.corpus import formats
+from core.corpus.corpus import Column, Corpus
+from core.corpus.options import LabelOptions
+from core.corpus.vocabulary import Vocabulary
+from core.errors import Fault, Invalid
+from core.evaluate.versions import predicted_labels
+from core.model.tagger import Tagger
+from core.settings import Settings
+from core.steps import finished
+from core.store import blobs, corpora
+from core.store.engine import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is asked for: the format to write, with its options, and the model whose labels to write."""
+
+    format: str | None
+    model: str | None
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Content:
+    """A body and what is said about it."""
+
+    chunks: Iterator[bytes]
+    media_type: str
+    headers: Mapping[str, str]
+
+
+async def export(runtime: Runtime, corpus_id: str, asked: Export) -> Content:
+    """Give a corpus. What cannot be written is said before the first byte."""
+    served = await runtime.serving.resolve(asked.model) if asked.model else None
+    tagger = served.tagger if served else None
+    work = partial(_content, runtime.database, runtime.settings, corpus_id, asked, tagger)
+    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
+
+
+def _content(
+    database: Database, settings: Settings, corpus_id: str, asked: Export, tagger: Tagger | None
+) -> Content:
+    with database.read() as conn:
+        row = corpora.get(conn, corpus_id)
+        blob_id = corpora.blob_id(conn, corpus_id)
+    # No transaction is open while a slow client reads.
+    text = blobs.stream(database, blob_id)
+    if asked.format is None:
+        _refuse_options(asked)
+        headers = {"Content-Length": str(row.size_bytes), "ETag": f'"{row.sha256}"'}
+        return Content(text, formats.media_type(row.format), headers)
+    # How a corpus was read says how to write it too; its labels are already in the coding asked for then.
+    own = {key: value for key, value in row.options.items() if key not in LabelOptions.model_fields}
+    options = {**(own if asked.format == row.format else {}), **asked.options}
+    formats.parse_options(asked.format, options)
+    corpus = formats.read(
+        text,
+        row.format,
+        max_line_bytes=settings.max_line_bytes,
+        max_text_bytes=settings.max_corpus_bytes,
+        options=row.options,
+    )
+    if tagger is not None:
+        corpus = _tagged(tagger, corpus)
+    return Content(formats.write(corpus, asked.format, options), formats.media_type(asked.format), {})
+
+
+def _refuse_options(asked: Export) -> None:
+    given = [*asked.options, *(["model"] if asked.model else [])]
+    if given:
+        faults = [Fault("has a meaning only with format", parameter=name) for name in given]
+        raise Invalid("The text as it came has no options.", faults, code="invalid_options")
+
+
+def _tagged(tagger: Tagger, corpus: Corpus) -> Corpus:
+    labels = finished(predicted_labels(tagger, corpus))
+    column = Column("label", Vocabulary.from_strings(tagger.model.labels), labels)
+    return Corpus(corpus.columns, column, corpus.offsets)
