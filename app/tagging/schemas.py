@@ -7,12 +7,13 @@ from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 from app.body import Body
 
 _TOKENS = {"type": "array", "items": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
 _ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
 #: The tokens are checked by hand, all at once: a million of them must not become a million validations.
 Sentences = Annotated[
     list[list[Any]],
-    WithJsonSchema({"type": "array", "items": {"anyOf": [_TOKENS, _ROWS]}}),
+    WithJsonSchema({"type": "array", "items": {"anyOf": [_TOKENS, _ROWS, _OBJECTS]}}),
 ]
 
 
@@ -26,8 +27,13 @@ class TagRequest(Body):
     )
     sentences: Sentences = Field(
         default_factory=list,
-        description="Each a list of tokens, or of rows of columns when the model uses several.",
-        examples=[[["Rockwell", "said", "so"]], [[["Rockwell", "NNP"], ["said", "VBD"]]]],
+        description="Each a list of tokens, of rows of columns when the model uses several, or of objects of named "
+        "attributes when it was trained on such.",
+        examples=[
+            [["Rockwell", "said", "so"]],
+            [[["Rockwell", "NNP"], ["said", "VBD"]]],
+            [[{"word": "Rockwell", "capital": True}, {"word": "said", "length": 4}]],
+        ],
     )
     text: str | list[str] | None = Field(
         None,

@@ -1,6 +1,7 @@
 """Tagging: from the bytes of a request to the bytes of its answer."""
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
@@ -16,6 +17,7 @@ from app import errors
 from app.tagging import texts
 from app.tagging.schemas import TagRequest
 from app.tagging.serving import Served, Serving
+from core.corpus.named import TwiceError, members, once
 from core.corpus.segmentation import is_coding
 from core.errors import Fault, Invalid, TooLarge, Unavailable
 from core.evaluate.spans import spans_of
@@ -101,21 +103,46 @@ def parse(raw: bytes) -> TagRequest:
                 f"not supported yet; leave it at {orjson.dumps(default).decode()}", pointer=f"/{name}"
             )
             raise Invalid(f"{name} is not supported yet.", [fault], code="not_yet_supported")
-    check_tokens(request.sentences)
+    if check_tokens(request.sentences) is dict:
+        check_once(raw, request)
     return request
 
 
-def check_tokens(sentences: Sequence[Sequence[Any]]) -> None:
-    """Check that every token is a string, or every token a list of strings. At C speed when all is well."""
+def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
+    """Check that all tokens are strings, lists of strings, or objects, and say which. At C speed when all is well.
+
+    What stands in objects is checked when their attributes are looked up.
+    """
     tokens = set(map(type, chain.from_iterable(sentences)))
     if tokens <= {str}:
-        return
+        return str
+    if tokens == {dict}:
+        return dict
     if tokens == {list}:
         columns = chain.from_iterable(chain.from_iterable(sentences))
         if set(map(type, columns)) <= {str}:
-            return
+            return list
     faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), errors.MAX_FAULTS)]
-    raise Invalid("Tokens are strings, or all of them lists of strings.", faults, code="invalid_request")
+    reason = "Tokens are strings, or all of them lists of strings, or all of them objects."
+    raise Invalid(reason, faults, code="invalid_request")
+
+
+def check_once(raw: bytes, request: TagRequest) -> None:
+    """Check that no object of the request has a name twice, of which all but the last would be lost unseen."""
+    if members(raw) == len(request.model_fields_set) + sum(map(_members, request.sentences)):
+        return
+    try:
+        json.loads(raw, object_pairs_hook=once)
+    except TwiceError as error:
+        fault = Fault(str(error), pointer="/sentences")
+        raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
+
+
+def _members(value: Any) -> int:
+    """Members of all objects in a value."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(_members, value.values()))
+    return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
 def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, None, str]]:
@@ -124,10 +151,10 @@ def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, Non
     for i, sentence in enumerate(sentences):
         for j, token in enumerate(sentence):
             place = f"/sentences/{i}/{j}"
-            if not isinstance(token, (str, list)):
-                yield "must be a string or a list of strings", None, place
-            elif isinstance(first, (str, list)) and type(token) is not type(first):
-                yield "tokens must be all strings or all lists of strings", None, place
+            if not isinstance(token, (str, list, dict)):
+                yield "must be a string, a list of strings or an object", None, place
+            elif isinstance(first, (str, list, dict)) and type(token) is not type(first):
+                yield "tokens must be all strings, all lists of strings or all objects", None, place
             elif isinstance(token, list):
                 for k, column in enumerate(token):
                     if not isinstance(column, str):
@@ -179,10 +206,11 @@ def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]]) -> 
     lines: list[str] = []
     for i, (sentence, labels) in enumerate(zip(sentences, tags, strict=True)):
         for j, (token, label) in enumerate(zip(sentence, labels, strict=True)):
-            columns = [token] if isinstance(token, str) else token
-            if any(not column or _BLANK.search(column) for column in columns):
+            columns = [token] if isinstance(token, str) else [] if isinstance(token, dict) else token
+            if not columns or any(not column or _BLANK.search(column) for column in columns):
                 fault = Fault(
-                    "empty or with a blank, which column text cannot hold", pointer=f"/sentences/{i}/{j}"
+                    "empty, with a blank or without columns, which column text cannot hold",
+                    pointer=f"/sentences/{i}/{j}",
                 )
                 raise Invalid("A token cannot be written as conll.", [fault], code="unwritable_token")
             lines.append("\t".join([*columns, label]))

@@ -1,4 +1,4 @@
-"""Names of the arrays a corpus is made of."""
+"""Names of the arrays a corpus is made of, and what is done with them everywhere."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,13 @@ Places = NDArray[np.int64]
 
 #: Codes are numbered so many at a time: what is needed on the way is a few times the size of a slice, not of all.
 _SLICE = 1 << 16
+
+
+def ranges(begins: Places, ends: Places) -> Places:
+    """Concatenate the integer ranges begins[i]:ends[i]."""
+    lengths = ends - begins
+    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return where + np.arange(lengths.sum())
 
 
 def numbered(codes: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ids]:

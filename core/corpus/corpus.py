@@ -1,4 +1,7 @@
-"""A corpus is integer columns: for each column a vocabulary and one id a token, and where sentences begin."""
+"""A corpus is integer columns: for each column a vocabulary and one id a token, and where sentences begin.
+
+Instead of columns its tokens may have bags of named attributes with values (see `bag`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places
+from core.corpus.arrays import Ids, Places, ranges
+from core.corpus.bag import Bag
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.jit import readonly
@@ -26,11 +30,12 @@ class Column:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Corpus:
-    """Sentences of tokens with attribute columns and, when labelled, a label each."""
+    """Sentences of tokens with attribute columns or a bag of attributes and, when labelled, a label each."""
 
     columns: tuple[Column, ...]
     labels: Column | None
     offsets: Places  # (sentences + 1,): sentence i is tokens offsets[i]:offsets[i + 1]
+    bag: Bag | None = None
 
     def __post_init__(self) -> None:
         """Training kernels index with these ids and offsets unchecked, so they are checked here, once."""
@@ -44,6 +49,8 @@ class Corpus:
                 raise ValueError(f"column {column.name} has {ids.size} ids for {self.tokens} tokens")
             if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < len(column.vocabulary):
                 raise ValueError(f"column {column.name} has an id outside its vocabulary")
+        if self.bag is not None and self.bag.cells.tokens != self.tokens:
+            raise ValueError(f"{self.bag.cells.tokens} bags for {self.tokens} tokens")
 
     def every_column(self) -> tuple[Column, ...]:
         """The attribute columns, then the labels if there are any."""
@@ -70,14 +77,14 @@ class Corpus:
         starts = self.offsets[chosen]
         offsets = np.zeros(chosen.size + 1, np.int64)
         np.cumsum(self.offsets[chosen + 1] - starts, out=offsets[1:])
-        # Token k of the result sits as far from its sentence's start as in the source.
-        tokens = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], np.diff(offsets))
+        tokens = ranges(starts, self.offsets[chosen + 1])
         return Corpus(
             tuple(Column(column.name, column.vocabulary, column.ids[tokens]) for column in self.columns),
             None
             if self.labels is None
             else Column(self.labels.name, self.labels.vocabulary, self.labels.ids[tokens]),
             offsets,
+            None if self.bag is None else Bag(self.bag.vocabulary, self.bag.cells.of_tokens(tokens)),
         )
 
     def split(self, fraction: float, seed: int) -> tuple["Corpus", "Corpus"]:

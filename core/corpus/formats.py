@@ -4,16 +4,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from core.corpus import conll, conllu, segmented
+from core.corpus import conll, conllu, crfsuite, named, segmented
 from core.corpus import options as opts
 from core.corpus.brat import BratReader
 from core.corpus.conll import ConllReader
 from core.corpus.conllu import ConlluReader
 from core.corpus.corpus import Corpus
+from core.corpus.crfsuite import CrfsuiteReader
 from core.corpus.labels import recode
-from core.corpus.options import BratOptions, ConllOptions, ConlluOptions, Options, SegmentedOptions
+from core.corpus.ndjson import NdjsonReader
+from core.corpus.options import (
+    BratOptions,
+    ConllOptions,
+    ConlluOptions,
+    CrfsuiteOptions,
+    NdjsonOptions,
+    Options,
+    SegmentedOptions,
+)
 from core.corpus.segmented import SegmentedReader
 from core.corpus.write import write_conll
+from core.corpus.write_bags import BAG_FORMATS, check_columns, write_crfsuite, write_ndjson
 from core.corpus.write_brat import write_brat
 from core.corpus.write_conllu import write_conllu
 from core.corpus.write_segmented import write_segmented
@@ -73,6 +84,14 @@ def _conll(_: ConllOptions, limits: Limits, labelled: bool) -> Reader:
     return ConllReader(max_line_bytes=limits.max_line_bytes, labelled=labelled)
 
 
+def _crfsuite(_: CrfsuiteOptions, limits: Limits, labelled: bool) -> Reader:
+    return CrfsuiteReader(max_line_bytes=limits.max_line_bytes, labelled=labelled)
+
+
+def _ndjson(_: NdjsonOptions, limits: Limits, labelled: bool) -> Reader:
+    return NdjsonReader(max_line_bytes=limits.max_line_bytes, labelled=labelled)
+
+
 def _conllu(options: ConlluOptions, limits: Limits, labelled: bool) -> Reader:
     return ConlluReader(
         max_line_bytes=limits.max_line_bytes, labelled=labelled, columns=options.columns, label=options.label
@@ -97,6 +116,8 @@ def _brat(options: BratOptions, limits: Limits, labelled: bool) -> Reader:
 
 _FORMATS: dict[str, Format[Any]] = {
     "conll": Format(ConllOptions, _conll, lambda corpus, _: write_conll(corpus)),
+    "crfsuite": Format(CrfsuiteOptions, _crfsuite, lambda corpus, _: write_crfsuite(corpus)),
+    "ndjson": Format(NdjsonOptions, _ndjson, lambda corpus, _: write_ndjson(corpus), "application/x-ndjson"),
     "conllu": Format(
         ConlluOptions, _conllu, lambda corpus, options: write_conllu(corpus, options.columns, options.label)
     ),
@@ -164,6 +185,8 @@ def write(
     """The corpus in `format`, a chunk at a time, its labels in the coding that the options ask for."""
     chosen = parse_options(format, options or {})
     recoded = recode(corpus, chosen.labels, repair=chosen.repair)
+    if format not in BAG_FORMATS:
+        check_columns(recoded.corpus, format)
     return _format(format).writer(recoded.corpus, chosen)
 
 
@@ -171,6 +194,8 @@ def warm() -> None:
     """Compile, or load from the cache, the kernels of every reader."""
     conll.warm()
     conllu.warm()
+    crfsuite.warm()
+    named.warm()
     segmented.warm()
 
 

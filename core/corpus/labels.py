@@ -13,7 +13,7 @@ of `core.evaluate.chunks`, those of the scorer, so that changing the coding neve
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -194,7 +194,7 @@ def recode(corpus: Corpus, coding: LabelCoding | None, *, repair: bool) -> Recod
     if not checked.fault_count and coding in (None, checked.scheme):
         return Recoded(corpus, 0)
     column = converted(labels, corpus.offsets, coding or checked.scheme)
-    return Recoded(Corpus(corpus.columns, column, corpus.offsets), checked.fault_count)
+    return Recoded(replace(corpus, labels=column), checked.fault_count)
 
 
 def _faulty(checked: Checked) -> Invalid:

@@ -51,6 +51,14 @@ class ConllOptions(Options):
     """Column text needs no telling: columns are numbered, the label is the last."""
 
 
+class CrfsuiteOptions(Options):
+    """CRFsuite's data needs no telling either."""
+
+
+class NdjsonOptions(Options):
+    """JSON lines say themselves what they are."""
+
+
 def _number(value: object) -> object:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
 

@@ -12,9 +12,8 @@ from core.corpus.corpus import Corpus
 from core.evaluate import significance
 from core.evaluate.segmentation import evaluate, sentence_counts
 from core.evaluate.spans import Metrics
-from core.jit import readonly
 from core.learn.problem import gold_of
-from core.model.tagger import Coded, Tagger
+from core.model.tagger import Tagger
 
 #: Tokens tagged between two chances to stop: a small part of a second.
 SLICE_TOKENS = 50_000
@@ -44,17 +43,14 @@ def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, No
 
 def predicted_labels(tagger: Tagger, corpus: Corpus) -> Generator[float, None, NDArray[np.int32]]:
     """The labels that a model gives to a corpus, as ids of its own, yielding the fraction done."""
-    codes, offsets = tagger.model.coder.code(corpus), corpus.offsets
+    coded, offsets = tagger.code_corpus(corpus), corpus.offsets
     predicted = np.empty(corpus.tokens, np.int32)
     first = 0
     while first < corpus.sentences:
         begin = int(offsets[first])
         last = max(first + 1, int(np.searchsorted(offsets, begin + SLICE_TOKENS, side="right")) - 1)
         end = int(offsets[last])
-        piece = Coded(
-            readonly(codes[:, begin:end], np.int32), readonly(offsets[first : last + 1] - begin, np.int64)
-        )
-        predicted[begin:end] = tagger.decode(piece)
+        predicted[begin:end] = tagger.decode(coded.part(first, last))
         first = last
         yield end / max(1, corpus.tokens)
     return predicted

@@ -117,12 +117,13 @@ class Derived(Spec):
     """A column computed from another: `{"of": 0, "kind": "suffix", "n": 3}`.
 
     `of` is a column of the corpus, by number or name, or another derived column. `n` is the length of a prefix or
-    suffix. `regex` columns have a `pattern`, in a `dialect`, and `take` whether it matches or what it matches.
+    suffix; `substrings` are all those of fewer than `n` characters, any number a token. `regex` columns have a
+    `pattern`, in a `dialect`, and `take` whether it matches or what it matches.
     """
 
     kind: Literal[
         "lower", "digits", "shape", "collapsed-shape", "prefix", "suffix", "char-classes", "orthography", "length",
-        "width", "first", "regex",
+        "width", "first", "regex", "substrings",
     ]  # fmt: skip
     of: Annotated[int, Field(ge=0, le=255)] | ColumnName = 0
     n: Annotated[int, Field(ge=1, le=32)] | None = None
@@ -132,9 +133,11 @@ class Derived(Spec):
 
     @model_validator(mode="after")
     def _fields_where_needed(self) -> "Derived":
-        affix, regex = self.kind in ("prefix", "suffix"), self.kind == "regex"
+        affix, regex = self.kind in ("prefix", "suffix", "substrings"), self.kind == "regex"
         if affix != (self.n is not None):
             raise ValueError(f"a {self.kind} column {'needs its' if affix else 'takes no'} length n")
+        if self.kind == "substrings" and self.n == 1:
+            raise ValueError("no substring has fewer than 1 characters: give an n of 2 or more")
         if regex != (self.pattern is not None):
             raise ValueError(f"a {self.kind} column {'needs its' if regex else 'takes no'} pattern")
         if not regex and (self.take is not None or self.dialect is not None):
@@ -143,8 +146,18 @@ class Derived(Spec):
             Regex(self.pattern, self.dialect or "extended")
         return self
 
+    @property
+    def several(self) -> bool:
+        """Whether a value has any number of such things, for a template that looks at nothing else."""
+        return self.kind == "substrings"
+
+    def parts(self, text: str) -> list[str]:
+        """The things of a column of several, each once."""
+        n, size = self.n or 0, len(text)
+        return list(dict.fromkeys(text[i : i + k] for k in range(1, n) for i in range(size - k + 1)))
+
     def function(self) -> Function:
-        """Give the function of one value."""
+        """Give the function of one value; columns of several have none."""
         n = self.n or 0
         if self.kind == "prefix":
             return lambda text: text[:n] if len(text) >= n else None

@@ -1,18 +1,18 @@
 """What features a spec makes, without training: of one sentence by name, of a corpus by number."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.corpus.bag import Cells
 from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, Codes
 from core.features.index import (
     UNKNOWN,
-    Attributes,
     Slots,
     boundary_row,
     build,
@@ -22,6 +22,7 @@ from core.features.index import (
 )
 from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features, Place
+from core.features.several import NO_CELLS, Family, attributes_of, learn_families
 from core.features.template import Template
 
 #: Tokens whose attributes and labels are paired at a time: some 20 MB of places.
@@ -66,6 +67,12 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     kinds = _kinds(features, vocabularies)
+    families, _ = learn_families(features.several, corpus, 1, 0)
+    several = [
+        (family, part)
+        for family in families
+        for part in _entries(family).of_tokens(family.cells(corpus, coder.base), corpus.offsets)
+    ]
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
         for token in range(begin, end):
@@ -75,8 +82,16 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
                     values = _values(slots, number, codes, begin, end, token)
                     if UNKNOWN not in values:
                         found.append(named(template, places[number], vocabularies, values))
+            for family, part in several:
+                entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
+                found += [family.spec.name(family.vocabulary[entry]) for entry in entries]
             out.append(found)
     return out
+
+
+def _entries(family: Family) -> Family:
+    """The family with its entries for attributes."""
+    return replace(family, attributes=np.arange(len(family.vocabulary), dtype=np.int32))
 
 
 def _kinds(
@@ -134,10 +149,21 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
         template_of = index.seen_at % max(len(slots.seeds), 1)
         made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
         occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
-        size += index.size
-        parameters += _seen(attributes, joins, ways) if features.seen_pairs else index.size * ways
+        cells, own = Cells(attributes.starts, attributes.rows, NO_CELLS.values), index.size
         rows += [TemplateCount(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
+        if slots.skipped == 0:
+            families, own = learn_families(features.several, corpus, features.cutoff, own)
+            cells = attributes_of(families, corpus, coder.base, cells)
+            rows += [_family_count(family, cells) for family in families]
+        size += own
+        parameters += _seen(cells, joins, ways) if features.seen_pairs else own * ways
     return Counts(corpus.tokens, labels, size, parameters, tuple(rows))
+
+
+def _family_count(family: Family, cells: Cells) -> TemplateCount:
+    own = family.attributes[family.attributes >= 0]
+    name = family.spec.before.partition(":")[0] or "attributes"
+    return TemplateCount(name, len(own), int(np.count_nonzero(np.isin(cells.ids, own))))
 
 
 def _pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
@@ -147,7 +173,7 @@ def _pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> 
     return np.asarray(pairs)
 
 
-def _seen(attributes: Attributes, joins: NDArray[np.int64], ways: int) -> int:
+def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int) -> int:
     """Attributes and labels, or pairs of labels, that occur together. Without labels there are none."""
     places = [
         np.unique(_places(attributes, joins, ways, begin)) for begin in range(0, len(joins), _SLICE_TOKENS)
@@ -155,7 +181,7 @@ def _seen(attributes: Attributes, joins: NDArray[np.int64], ways: int) -> int:
     return len(np.unique(np.concatenate(places))) if places else 0
 
 
-def _places(attributes: Attributes, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
+def _places(attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
     starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
     join = np.repeat(joins[begin : begin + _SLICE_TOKENS], np.diff(starts))
-    return np.asarray(attributes.rows[starts[0] : starts[-1]].astype(np.int64) * ways + join)
+    return np.asarray(attributes.ids[starts[0] : starts[-1]].astype(np.int64) * ways + join)

@@ -1,6 +1,6 @@
 """Features settled for a corpus: every column by number, derived ones behind the corpus's own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,24 @@ class Chain:
     steps: tuple[Derived, ...]
     #: Whether the names of places outside the sentence go through the functions too, as Wapiti's tests do.
     outside: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether a value of the corpus has any number of values here."""
+        return self.steps[-1].several
+
+    def parts(self) -> Callable[[str], Sequence[str]]:
+        """Give what takes one value apart, where there are several."""
+        last = self.steps[-1]
+        if len(self.steps) == 1:
+            return last.parts
+        function = Chain(self.of, self.steps[:-1]).function()
+
+        def apply(text: str) -> Sequence[str]:
+            value = function(text)
+            return () if value is None else last.parts(value)
+
+        return apply
 
     @property
     def marks_first(self) -> bool:
@@ -51,12 +69,42 @@ class Place(NamedTuple):
     column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A template over a column of several values: `before` value `after`.
+
+    `rows` are the places it looks at, in tokens away. Without a chain it looks at the bags of the corpus.
+    """
+
+    before: str = ""
+    after: str = ""
+    rows: tuple[int, ...] = (0,)
+    chain: Chain | None = None
+
+    def same_features(self, other: "Several") -> bool:
+        """Whether equal values make the same features, wherever they are looked for."""
+        return (self.before, self.after, self.chain) == (other.before, other.after, other.chain)
+
+    def name(self, value: str) -> str:
+        """The feature's name."""
+        return f"{self.before}{value}{self.after}"
+
+
+#: The attributes in bags are features by their own names.
+BAG = Several()
+
+
 @dataclass(frozen=True)
 class Features:
-    """Features settled for a corpus: derived columns stand behind the corpus's own, by number."""
+    """Features settled for a corpus: derived columns stand behind the corpus's own, by number.
+
+    A corpus without columns has bags of attributes, which are features themselves.
+    """
 
     names: tuple[str, ...]  # base columns needed: those of the corpus up to the last one used
-    templates: tuple[Template, ...]
+    templates: tuple[Template, ...]  # without those over columns of several values
+    over_several: tuple[Template, ...]
+    several: tuple[Several, ...]
     #: Derived columns as they were described: those used, and those that these come from.
     described: tuple[tuple[str, Derived], ...]
     derived: tuple[tuple[str, Chain], ...]
@@ -68,6 +116,7 @@ class Features:
     edge_slots: tuple[tuple[Place, ...], ...]
     cutoff: int
     seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
+    independent: bool  # every token is labelled on its own
 
     @property
     def columns(self) -> int:
@@ -104,13 +153,14 @@ class Features:
                     [[s.row, s.column, s.anchor, s.take, s.regex, s.fold] for s in t.slots],
                     t.syntax,
                 ]
-                for t in self.templates
+                for t in (*self.templates, *self.over_several)
             ],
             "derived": [
                 [name, each.model_dump(mode="json", exclude_none=True)]
                 for name, each in (*self.described, *self.matched)
             ],
             "cutoff": self.cutoff,
+            "structure": "independent" if self.independent else "chain",
         }
 
 
@@ -125,7 +175,10 @@ def restored(record: dict[str, Any]) -> Features:
         for kind, literals, slots, syntax in record["templates"]
     )
     derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
-    return settle(templates, derived, record["names"], int(record["cutoff"]), seen_pairs=False)
+    independent = record.get("structure") == "independent"
+    return settle(
+        templates, derived, record["names"], int(record["cutoff"]), seen_pairs=False, independent=independent
+    )
 
 
 _COLUMN: TypeAdapter[Derived | MatchedSpec] = TypeAdapter(AnyColumn)
@@ -138,6 +191,7 @@ def settle(
     cutoff: int,
     *,
     seen_pairs: bool,
+    independent: bool = False,
 ) -> Features:
     """Find every column that the templates name, or raise Invalid with what is missing."""
     plain = {name: each for name, each in derived.items() if isinstance(each, Derived)}
@@ -152,9 +206,14 @@ def settle(
         raise Invalid(
             "The features name columns that the corpus does not have", faults[:100], code="missing_column"
         )
+    if independent:
+        templates = tuple(template for template in templates if template.kind == "U")
+    over_several = tuple(filter(found.is_several, templates))
+    templates = tuple(template for template in templates if not found.is_several(template))
     unigrams = [template for template in templates if template.kind == "U"]
+    several = found.several(over_several)
     chains: dict[str, Chain] = {}
-    base: set[int] = set()
+    base = {each.chain.of for each in several if each.chain is not None}
     for template in templates:
         for slot in template.slots:
             if slot.column in others:
@@ -181,13 +240,16 @@ def settle(
     return Features(
         names=tuple(columns[:width]),
         templates=templates,
-        described=tuple((name, plain[name]) for name in found.described(templates)),
+        over_several=over_several,
+        several=several if columns else (BAG,),
+        described=tuple((name, plain[name]) for name in found.described((*templates, *over_several))),
         derived=tuple((name, chains[name]) for name in names),
         matched=tuple((name, others[name]) for name in matched),
         slots=tuple(tuple(map(place, t.slots)) for t in unigrams),
         edge_slots=tuple(tuple(map(place, t.slots)) for t in _rich(templates)),
         cutoff=cutoff,
         seen_pairs=seen_pairs,
+        independent=independent,
     )
 
 
@@ -234,10 +296,31 @@ class _Columns:
         used = {name for t in templates for slot in t.slots for name in self.steps(slot.column)}
         return [name for name in self.derived if name in used]
 
+    def is_several(self, template: Template) -> bool:
+        """Whether a template looks at a column of several values."""
+        return any(self._several(slot.column) for slot in template.slots)
+
+    def _several(self, column: int | str) -> bool:
+        return isinstance(column, str) and column in self.derived and self.derived[column].several
+
+    def several(self, templates: Sequence[Template]) -> tuple[Several, ...]:
+        """Settle templates over columns of several values; those that read alike are one."""
+        made: dict[tuple[str, ...], Several] = {}
+        for template in templates:
+            (slot,), (before, after) = template.slots, template.literals
+            key = (before, after, slot.source)
+            rows = (*(made[key].rows if key in made else ()), slot.row)
+            chain = self.chain(slot, outside=False)
+            made[key] = Several(before, after, tuple(dict.fromkeys(rows)), chain)
+        return tuple(made.values())
+
     def faults_of(self, template: Template) -> list[Fault]:
         """What a template names that is not there."""
         faults = []
+        alone = len(template.slots) == 1 and template.kind == "U"
         for slot in template.slots:
+            if self._several(slot.column) and not (alone and slot.plain and slot.anchor == "token"):
+                faults.append(f"{slot.column!r} has several values a token: it stands alone in a U template")
             if isinstance(slot.column, int):
                 if self.number(slot.column) is None:
                     faults.append(f"no column {slot.column}; {self._have}")
@@ -255,9 +338,11 @@ class _Columns:
         if len(set(names)) < len(names):
             reason = f"columns derive from each other: {', '.join(names)}"
         elif isinstance(of, str) and of in self.derived:
-            if self.derived[of].kind != "first":
+            kind = self.derived[of].kind
+            if kind not in ("first", "substrings"):
                 return []
-            reason = f"nothing derives from {of!r}, which tells places and no values"
+            tells = "places and no values" if kind == "first" else "several values"
+            reason = f"nothing derives from {of!r}, which tells {tells}"
         else:
             return self.faults_of_source(name, of)
         return [Fault(reason, pointer=f"/features/derived/{name}/of")]

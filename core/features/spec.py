@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from core.errors import Invalid
+from core.errors import Fault, Invalid
 from core.features import short
 from core.features.derived import ColumnName, Derived
 from core.features.matched import AnyColumn, MatchedSpec
@@ -29,6 +29,8 @@ _Templates = Annotated[
 class FeatureSpec(Spec):
     """The features of a model. Give `templates` or a `preset`; neither means `generic`.
 
+    Tokens that have named attributes instead of columns have those as features, and `templates` need not be given.
+    `structure: "independent"` labels every token on its own (maximum entropy): templates of label pairs do not count.
     Templates are a text in the `syntax` of CRF++ or Wapiti, or a list of joins: `[["word[-1]", "word[0]"]]`.
     """
 
@@ -38,6 +40,7 @@ class FeatureSpec(Spec):
     derived: Annotated[dict[ColumnName, AnyColumn], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all", "seen"] = "all"
+    structure: Literal["chain", "independent"] = "chain"
 
     @field_validator("templates")
     @classmethod
@@ -81,10 +84,29 @@ class FeatureSpec(Spec):
         derived = dict(self.derived)
         if self.templates is not None:
             templates = _parsed(self.templates, self.syntax)
+        elif not names:
+            templates = self._of_bags()
         else:
             text, preset_derived = PRESETS[self.preset or "generic"](len(names))
             templates, derived = parse_crfpp(text), {**preset_derived, **derived}
-        return settle(templates, derived, names, self.cutoff, seen_pairs=self.pairs == "seen")
+        return settle(
+            templates,
+            derived,
+            names,
+            self.cutoff,
+            seen_pairs=self.pairs == "seen",
+            independent=self.structure == "independent",
+        )
+
+    def _of_bags(self) -> tuple[Template, ...]:
+        """What is left to say where the features are the attributes of tokens: that labels come in chains."""
+        if self.preset is not None:
+            reason = "presets look at columns; the tokens of the corpus have named attributes"
+            fault = Fault(reason, pointer="/features/preset")
+            raise Invalid(
+                "The features name columns that the corpus does not have", [fault], code="missing_column"
+            )
+        return parse_crfpp("B")
 
 
 def _parsed(templates: str | list[Any], syntax: str) -> tuple[Template, ...]:

@@ -110,6 +110,8 @@ class Adaptive(Descent):
             # In place: these are the largest arrays of the trainer.
             share = gold_frequencies(problem)
             share /= max(problem.tokens, 1)
+            # Values may sum to less than nothing, or to more than one a token.
+            np.clip(share, 0.0, 1.0, out=share)
             share *= 1 / spec.a - 1 / spec.b
             share += 1 / spec.b
             scale = v.zeros(len(share) * problem.width, self.dtype)

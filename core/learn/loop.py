@@ -245,6 +245,7 @@ def learn(
     carried: Sequence[Mapping[str, Any]] = (),
 ) -> Generator[Progress, None, Learned]:
     """Run a trainer on a compiled corpus. What is `carried` goes into each checkpoint, for jobs of several runs."""
+    problem = problem.by_token()
     trainer = trainer_of(spec.trainer, spec.threads)
     run = _Run(spec, trainer, problem, dev, trainer.start(problem, start), carried)
     if resume is not None:

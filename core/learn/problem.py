@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.corpus.arrays import ranges
+from core.corpus.bag import Cells
 from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, edge_slots_of, slots_of
 from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features
+from core.features.several import Family, attributes_of, learn_families
 from core.inference.vector import padded
 from core.jit import readonly
 
@@ -43,6 +46,7 @@ class Problem:
     edges: bool
     seen_pairs: bool = False
     edge_attributes: int = 0
+    independent: bool = False  # every token is labelled on its own
 
     @property
     def width(self) -> int:
@@ -89,6 +93,12 @@ class Problem:
             cells = cells + len(self.labels) * np.diff(self.data.edge_starts[self.data.offsets])
         return np.asarray(cells)
 
+    def by_token(self) -> "Problem":
+        """The problem with every token a sentence of its own, where they are labelled so."""
+        if not self.independent or self.longest <= 1:
+            return self
+        return replace(self, data=self.data._replace(offsets=readonly(np.arange(self.tokens + 1), np.int64)))
+
     def sample(self, sentences: int) -> "Problem":
         """The problem restricted to so many sentences, spread evenly."""
         if sentences >= self.sentences:
@@ -117,12 +127,12 @@ class Problem:
     def subset(self, chosen: NDArray[np.int64]) -> "Problem":
         """The problem restricted to the sentences `chosen`, in that order."""
         offsets, starts = self.data.offsets, self.data.starts
-        tokens = _ranges(offsets[chosen], offsets[chosen + 1])
-        cells = _ranges(starts[tokens], starts[tokens + 1])
+        tokens = ranges(offsets[chosen], offsets[chosen + 1])
+        cells = ranges(starts[tokens], starts[tokens + 1])
         edge_starts, edge_rows = self.data.edge_starts, self.data.edge_rows
         if self.rich:
             lengths = edge_starts[tokens + 1] - edge_starts[tokens]
-            edge_rows = edge_rows[_ranges(edge_starts[tokens], edge_starts[tokens + 1])]
+            edge_rows = edge_rows[ranges(edge_starts[tokens], edge_starts[tokens + 1])]
             edge_starts = offsets_of(lengths)
         data = Sequences(
             offsets=offsets_of(offsets[chosen + 1] - offsets[chosen]),
@@ -141,13 +151,6 @@ class Problem:
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where items of these lengths begin, one after the other, and where the last one ends."""
     return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
-
-
-def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate the integer ranges begins[i]:ends[i]."""
-    lengths = ends - begins
-    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return where + np.arange(lengths.sum())
 
 
 def _picked(
@@ -171,6 +174,7 @@ class Compiled:
     features: Features
     coder: Coder
     index: FeatureIndex
+    families: tuple[Family, ...]
     codes: Codes
     edge_index: FeatureIndex | None = None
 
@@ -180,7 +184,11 @@ class Compiled:
         attributes = self.index.look_up(codes, corpus.offsets)
         edges = None if self.edge_index is None else self.edge_index.look_up(codes, corpus.offsets)
         labels, gold = gold_of(corpus, self.problem.labels)
-        return replace(self.problem, data=_sequences(corpus, attributes, edges, gold), labels=labels)
+        return replace(
+            self.problem,
+            data=_sequences(corpus, attributes, edges, gold, self.families, self.coder),
+            labels=labels,
+        )
 
 
 def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
@@ -194,20 +202,22 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
     if features.rich:
         edge_slots = edge_slots_of(features, vocabularies)
         edge_index, edge_attributes = build(edge_slots, codes, corpus.offsets, features.cutoff)
+    families, attributes_in_all = learn_families(features.several, corpus, features.cutoff, index.size)
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
             f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
         )
     problem = Problem(
-        _sequences(corpus, attributes, edge_attributes, gold),
-        index.size,
+        _sequences(corpus, attributes, edge_attributes, gold, families, coder),
+        attributes_in_all,
         labels,
         features.edges,
         features.seen_pairs,
         edge_index.size if edge_index else 0,
+        features.independent,
     )
-    return Compiled(problem, features, coder, index, codes, edge_index)
+    return Compiled(problem, features, coder, index, families, codes, edge_index)
 
 
 def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -224,13 +234,20 @@ def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], ND
 
 
 def _sequences(
-    corpus: Corpus, attributes: Attributes, edges: Attributes | None, gold: NDArray[np.int32]
+    corpus: Corpus,
+    attributes: Attributes,
+    edges: Attributes | None,
+    gold: NDArray[np.int32],
+    families: tuple[Family, ...],
+    coder: Coder,
 ) -> Sequences:
+    singles = Cells(attributes.starts, attributes.rows, np.empty(0, np.float32))
+    cells = attributes_of(families, corpus, coder.base, singles)
     return Sequences(
         offsets=readonly(corpus.offsets, np.int64),
-        starts=attributes.starts,
-        rows=attributes.rows,
-        values=readonly(np.empty(0, np.float32), np.float32),
+        starts=cells.starts,
+        rows=cells.ids,
+        values=cells.values,
         gold=readonly(gold, np.int32),
         edge_starts=edges.starts if edges else readonly(np.empty(0), np.int64),
         edge_rows=edges.rows if edges else readonly(np.empty(0), np.int32),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder
 from core.features.index import UNKNOWN, FeatureIndex, Slots, columns_of_values, find, keys_of
+from core.features.several import Family
 from core.inference.vector import zeros
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
@@ -34,7 +35,9 @@ def weights_of(model: Model, compiled: Compiled) -> Weights:
     rows = values.reshape(-1, problem.width)
 
     a = model.attributes
-    row_of = np.repeat(_rows_of(a, model.slots, model, compiled.coder, compiled.index), np.diff(a.starts))
+    found = _rows_of(a, model.slots, model, compiled.coder, compiled.index)
+    _rows_in_families(model, compiled, found)
+    row_of = np.repeat(found, np.diff(a.starts))
     label = label_of[a.labels]
     kept = (row_of >= 0) & (label >= 0)
     rows[row_of[kept], label[kept]] = a.weights[kept]
@@ -61,12 +64,29 @@ def _rows_of(a: Attributes, old: Slots, model: Model, coder: Coder, index: Featu
     # Keys mix the template's identity, which is its text: equal in both wherever the template is.
     keys = keys_of(old, a.templates, a.value_starts, values)
     found = np.full(a.size, -1, np.int64)
-    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), found)
+    singles = found[: a.singles]
+    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), singles)
     arity = np.diff(a.value_starts)
-    unknown = np.repeat(np.arange(a.size), arity)[values == UNKNOWN]
-    found[unknown] = -1
-    found[~np.isin(old.seeds, index.slots.seeds)[a.templates]] = -1
+    unknown = np.repeat(np.arange(a.singles), arity)[values == UNKNOWN]
+    singles[unknown] = -1
+    singles[~np.isin(old.seeds, index.slots.seeds)[a.templates]] = -1
     return found
+
+
+def _rows_in_families(model: Model, compiled: Compiled, found: NDArray[np.int64]) -> None:
+    """Put in the rows of attributes of several values, where a template makes the same of the same names."""
+    for family in model.families:
+        for other in compiled.families:
+            if other.spec.same_features(family.spec):
+                found[family.attributes] = _in_family(family.vocabulary, other)
+
+
+def _in_family(names: Vocabulary, family: Family) -> NDArray[np.int32]:
+    """The attribute of each name in a family, -1 where it has none."""
+    entries = family.vocabulary.lookup(names.text, names.offsets[:-1], names.offsets[1:])
+    known = entries != UNKNOWN
+    entries[known] = family.attributes[entries[known]]
+    return entries
 
 
 def _recoded(a: Attributes, slots: Slots, model: Model, coder: Coder) -> NDArray[np.int32]:

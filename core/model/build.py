@@ -30,7 +30,7 @@ def build_model(compiled: Compiled, weights: Weights) -> Model:
             return (place // width * labels + place % width).astype(np.int32)
 
         kept.append((edge_index.slots, _kept(compiled, edge_index, weights.edge_matrices, pair)))
-    entries = _used_entries(compiled.coder, kept)
+    entries = _used_entries(compiled, kept)
     kept = [(slots, _renumbered(slots, attributes, entries)) for slots, attributes in kept]
     tables = [Table.of(keys_of(slots, a.templates, a.value_starts, a.values)) for slots, a in kept]
     return Model(
@@ -41,6 +41,10 @@ def build_model(compiled: Compiled, weights: Weights) -> Model:
         attributes=kept[0][1],
         transitions=readonly(weights.transitions, np.float32),
         edges=RichEdges(tables[1], kept[1][1]) if edge_index is not None else None,
+        families=tuple(
+            family.restricted(np.flatnonzero(weights.attribute_rows.any(axis=1)))
+            for family in compiled.families
+        ),
     )
 
 
@@ -53,7 +57,8 @@ def _kept(
     """The attributes that have a weight in `dense`, a row each, with values in the codes of the corpus."""
     live = np.flatnonzero(dense.any(axis=1))
     rows, places = np.nonzero(dense[live])
-    seen_at = index.seen_at[live]
+    # Behind the attributes of the index are those of several values, which their families tell.
+    seen_at = index.seen_at[live[live < index.size]]
     value_starts, values = _values(compiled, index.slots, seen_at)
     labels = label_of(places)
     return Attributes(
@@ -94,14 +99,16 @@ def _values(
     return value_starts, values
 
 
-def _used_entries(coder: Coder, kept: Sequence[tuple[Slots, Attributes]]) -> list[NDArray[np.int64]]:
+def _used_entries(compiled: Compiled, kept: Sequence[tuple[Slots, Attributes]]) -> list[NDArray[np.int64]]:
     """The vocabulary entries that attributes use, of each column.
 
     A base column that others derive from stays whole: an entry missing there would send its word down the slow path
     of words never seen, where derived values are computed from the string.
     """
     columns = [columns_of_values(slots, a.templates, a.value_starts) for slots, a in kept]
+    coder = compiled.coder
     whole = {column.spec.of for column in coder.made}
+    whole |= {family.spec.chain.of for family in compiled.families if family.spec.chain is not None}
     entries = []
     for column, vocabulary in enumerate(coder.vocabularies):
         used = np.zeros(len(vocabulary), np.bool_)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from core import flat_file
+from core.corpus.bag import Cells
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
 from core.features.index import Slots, Table
-from core.features.settled import restored
+from core.features.settled import Several, restored
+from core.features.several import NO_CELLS, Family
 from core.model import matchers
 from core.model.model import Attributes, Model, RichEdges
 
@@ -78,6 +80,12 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
     for field in fields(Attributes):
         arrays[f"attributes.{field.name}"] = getattr(model.attributes, field.name)
     arrays["transitions"] = model.transitions
+    for i, family in enumerate(model.families):
+        for part in matchers.VOCABULARY:
+            arrays[f"family.{i}.{part}"] = getattr(family.vocabulary, part)
+        arrays[f"family.{i}.attributes"] = family.attributes
+        arrays[f"family.{i}.of_base.starts"] = family.of_base.starts
+        arrays[f"family.{i}.of_base.ids"] = family.of_base.ids
     if model.edges is not None:
         arrays["edges.keys"], arrays["edges.rows"] = model.edges.table.keys, model.edges.table.rows
         for field in fields(Attributes):
@@ -119,6 +127,19 @@ def _model(source: flat_file.FlatFile) -> Model:
         )
         if features.rich
         else None,
+        families=tuple(_family(source, i, spec) for i, spec in enumerate(features.several)),
+    )
+
+
+def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
+    def array(name: str, dtype: Any) -> NDArray[Any]:
+        return source.array(f"family.{number}.{name}", dtype)
+
+    return Family(
+        spec,
+        Vocabulary(**{part: array(part, dtype) for part, dtype in matchers.VOCABULARY.items()}),
+        array("attributes", np.int32),
+        Cells(array("of_base.starts", np.int64), array("of_base.ids", np.int32), NO_CELLS.values),
     )
 
 
@@ -138,6 +159,9 @@ def _check(model: Model) -> None:
                 model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
             )
         )
+        and all(_family_is_sound(family, model) for family in model.families)
+        and sum(len(family.attributes) for family in model.families)
+        == model.attributes.size - model.attributes.singles
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -157,9 +181,20 @@ def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int
         and matchers.within(a.labels, 0, labels)
         and bool(np.isfinite(a.weights).all())
         and matchers.within(a.templates, 0, len(slots.seeds))
-        and _rises(a.value_starts, a.size, len(a.values))
+        and _rises(a.value_starts, a.singles, len(a.values))
         and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
-        and matchers.is_sound(table, a.size)
+        and matchers.is_sound(table, a.singles)
+    )
+
+
+def _family_is_sound(family: Family, model: Model) -> bool:
+    a, cells, chain = model.attributes, family.of_base, family.spec.chain
+    values = 0 if chain is None else len(model.coder.base[chain.of])
+    return (
+        len(family.attributes) == len(family.vocabulary)
+        and matchers.within(family.attributes - a.singles, 0, a.size - a.singles)
+        and _rises(cells.starts, values, len(cells.ids))
+        and matchers.within(cells.ids, 0, len(family.vocabulary))
     )
 
 

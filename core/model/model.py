@@ -10,23 +10,31 @@ from core.features.columns import Coder
 from core.features.index import Slots, Table, edge_slots_of, slots_of
 from core.features.preview import named
 from core.features.settled import Features, Place
+from core.features.several import Family
 from core.features.template import Template
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for."""
+    """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for.
+
+    First come `singles`, those of templates over one value a token; what the others stand for, their families tell.
+    """
 
     starts: NDArray[np.int64]  # (attributes + 1,)
     #: Label of each weight (int16); of an edge attribute the pair, label before * labels + label (int32).
     labels: NDArray[Any]
     weights: NDArray[np.float32]
-    templates: NDArray[np.int16]  # (attributes,) number of the template among those of its kind
-    value_starts: NDArray[np.int64]  # (attributes + 1,)
+    templates: NDArray[np.int16]  # (singles,) number of the template among those of its kind
+    value_starts: NDArray[np.int64]  # (singles + 1,)
     values: NDArray[np.int32]  # codes of the template's slots
 
     @property
     def size(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def singles(self) -> int:
         return len(self.templates)
 
 
@@ -49,6 +57,7 @@ class Model:
     attributes: Attributes
     transitions: NDArray[np.float32]  # (labels, labels)
     edges: RichEdges | None = None
+    families: tuple[Family, ...] = ()
 
     @property
     def slots(self) -> Slots:
@@ -65,6 +74,8 @@ class Model:
 
     def attribute_name(self, attribute: int) -> str:
         """Rebuild the name of an attribute, as the template would have written it."""
+        if attribute >= self.attributes.singles:
+            return self._name_in_family(attribute)
         template = int(self.attributes.templates[attribute])
         return self._name(
             self.attributes, attribute, self.features.slots[template], self.features.unigrams[template]
@@ -81,3 +92,9 @@ class Model:
     def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
         first, last = a.value_starts[attribute : attribute + 2]
         return named(template, places, self.coder.vocabularies, a.values[first:last].tolist())
+
+    def _name_in_family(self, attribute: int) -> str:
+        for family in self.families:
+            for entry in np.flatnonzero(family.attributes == attribute).tolist():
+                return family.spec.name(family.vocabulary[entry])
+        raise IndexError(attribute)

@@ -1,6 +1,6 @@
 """Tagging: from lists of strings to lists of labels, with the strings left behind at the first step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
 from itertools import chain, pairwise
@@ -10,18 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.corpus.bag import Cells, joined, merged
+from core.corpus.corpus import Corpus
+from core.corpus.named import Gathered, WrongAttribute
 from core.corpus.vocabulary import pack
 from core.errors import Fault, Invalid
 from core.features.index import UNKNOWN, Slots, feature_key, find
 from core.features.matching import Text
+from core.features.several import NO_CELLS, Family
 from core.inference import vector as v
 from core.inference.chain import Floats, viterbi
 from core.jit import kernel, readonly
 from core.model.file import CorruptModel, load
 from core.model.model import Model
+from core.specs_base import pointer
 
-#: A sentence is a list of tokens, or of rows of columns.
-Sentence = Sequence[str] | Sequence[Sequence[str]]
+#: A sentence is a list of tokens, of rows of columns, or of objects of named attributes.
+Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 
 
 #: Up to so many bytes, weights are laid out as a row of labels an attribute when a model is opened: three times as fast
@@ -66,6 +71,14 @@ class Scratch(NamedTuple):
     found: NDArray[np.int64]  # (templates,)
 
 
+class Extra(NamedTuple):
+    """Attributes of templates over several values, with theirs; `starts` is one cell when the model has none."""
+
+    starts: NDArray[np.int64]  # (tokens + 1,)
+    rows: NDArray[np.int32]
+    values: NDArray[np.float32]  # or empty when all are 1
+
+
 @kernel
 def _find_attributes(
     w: Lookup, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
@@ -86,7 +99,24 @@ def _find_attributes(
 
 
 @kernel
-def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: int, s: Scratch) -> None:
+def _add_extra(w: Weights, x: Extra, token: int, row: int, width: int, scores: Floats) -> None:
+    """Add to the scores of a token what its attributes of several values bring."""
+    for k in range(x.starts[token], x.starts[token + 1]):
+        attribute = np.int64(x.rows[k])
+        value = x.values[k] if x.values.shape[0] > 0 else np.float32(1)
+        if w.dense.shape[0] > 0:
+            for j in range(0, width, v.LANES):
+                weights = v.load(w.dense, attribute * width + j)
+                v.store(scores, row + j, v.fma(v.splat(value), weights, v.load(scores, row + j)))
+        else:
+            for i in range(w.starts[attribute], w.starts[attribute + 1]):
+                scores[row + w.labels[i]] += value * w.weights[i]
+
+
+@kernel
+def score(
+    w: Weights, codes: NDArray[np.int32], x: Extra, begin: int, end: int, width: int, s: Scratch
+) -> None:
     """Scores of every label at every token of the sentence `begin:end`."""
     templates = w.lookup.slots.seeds.shape[0]
     attributes = w.starts.shape[0] - 1
@@ -105,6 +135,8 @@ def _score(w: Weights, codes: NDArray[np.int32], begin: int, end: int, width: in
                 if attribute < attributes:
                     for k in range(w.starts[attribute], w.starts[attribute + 1]):
                         s.scores[row + w.labels[k]] += w.weights[k]
+        if x.starts.shape[0] > 1:
+            _add_extra(w, x, token, row, width, s.scores)
 
 
 @kernel
@@ -127,13 +159,13 @@ def _score_edges(
 
 @kernel
 def _tag(
-    w: Weights, rich: RichWeights, codes: NDArray[np.int32], offsets: NDArray[np.int64], labels: int, width: int,
-    s: Scratch, out: NDArray[np.int32],
+    w: Weights, rich: RichWeights, codes: NDArray[np.int32], x: Extra, offsets: NDArray[np.int64], labels: int,
+    width: int, s: Scratch, out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     for sentence in range(offsets.shape[0] - 1):
         begin, end = offsets[sentence], offsets[sentence + 1]
         if end > begin:
-            _score(w, codes, begin, end, width, s)
+            score(w, codes, x, begin, end, width, s)
             if s.matrices.shape[0] > 0:
                 _score_edges(w, rich, codes, begin, end, s)
                 viterbi(s.scores, end - begin, s.matrices, labels * width, labels, width, out, begin)
@@ -147,6 +179,21 @@ class Coded:
 
     codes: NDArray[np.int32]  # (columns, tokens)
     offsets: NDArray[np.int64]  # (sentences + 1,)
+    several: Cells = NO_CELLS  # attributes of templates over several values, when the model has such
+
+    def part(self, first: int, last: int) -> "Coded":
+        """Sentences `first:last`."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return Coded(
+            readonly(self.codes[:, begin:end], np.int32),
+            readonly(self.offsets[first : last + 1] - begin, np.int64),
+            self.several if self.several is NO_CELLS else self.several.part(begin, end),
+        )
+
+    @property
+    def extra(self) -> Extra:
+        """The attributes of several values, as kernels take them."""
+        return Extra(self.several.starts, self.several.ids, self.several.values)
 
 
 class Tagger:
@@ -160,7 +207,7 @@ class Tagger:
         transitions.reshape(labels, -1)[:, :labels] = model.transitions
         a = model.attributes
         lookup = Lookup(model.slots, model.table.keys, model.table.rows)
-        self._weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
+        self.weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
         self._rich = _rich(model, self._width)
         self._names = np.array(model.labels, object)
 
@@ -193,24 +240,41 @@ class Tagger:
         """Best label of every token, as ids."""
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
-        templates = max(len(self._weights.lookup.slots.seeds), len(self._rich.lookup.slots.seeds))
-        size = 0 if self.model.edges is None else len(self._weights.transitions)
-        scratch = Scratch(
+        _tag(
+            self.weights, self._rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width,
+            self.scratch(longest), out,
+        )  # fmt: skip
+        return out
+
+    def scratch(self, longest: int) -> Scratch:
+        """Room for scoring sentences of up to so many tokens."""
+        templates = max(len(self.weights.lookup.slots.seeds), len(self._rich.lookup.slots.seeds))
+        size = 0 if self.model.edges is None else len(self.weights.transitions)
+        return Scratch(
             np.empty(longest * self._width, np.float32),
             np.empty(longest * size, np.float32),
             np.empty(templates, np.uint64),
             np.empty(templates, np.int64),
         )
-        _tag(
-            self._weights, self._rich, coded.codes, coded.offsets, len(self.model.labels), self._width, scratch, out
-        )  # fmt: skip
-        return out
+
+    def code_corpus(self, corpus: Corpus) -> Coded:
+        """A corpus in the model's codes."""
+        coder, families = self.model.coder, self.model.families
+        codes = coder.code(corpus)
+        parts = [
+            part
+            for family in families
+            for part in family.of_tokens(family.cells(corpus, coder.base), corpus.offsets)
+        ]
+        return Coded(codes, corpus.offsets, merged(parts) if parts else NO_CELLS)
 
     def code(self, sentences: Sequence[Sentence]) -> Coded:
         """Look the strings up: the one place where tagging touches Python objects."""
         offsets = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=offsets[1:])
         tokens: list[Any] = list(chain.from_iterable(sentences))
+        if self.columns == 0:
+            return self._code_bags(tokens, readonly(offsets, np.int64))
         columns = self._columns(sentences, tokens)
         coder = self.model.coder
         codes = np.empty((len(coder.vocabularies), len(tokens)), np.int32)
@@ -231,7 +295,25 @@ class Tagger:
             if of not in texts:
                 texts[of] = _text(columns[of], codes[of], len(coder.base[of]), places)
             codes[i] = matched.codes(texts[of])
-        return Coded(readonly(codes, np.int32), places)
+        if not self.model.families:
+            return Coded(readonly(codes, np.int32), places)
+        several = [
+            part
+            for family in self.model.families
+            for part in family.of_tokens(_taken_apart(family, codes, columns), places)
+        ]
+        return Coded(readonly(codes, np.int32), places, merged(several))
+
+    def _code_bags(self, tokens: list[Any], offsets: NDArray[np.int64]) -> Coded:
+        gathered = Gathered()
+        try:
+            gathered.add_all(tokens)
+        except WrongAttribute as error:
+            raise _wrong_attribute(error, offsets) from None
+        (family,) = self.model.families
+        cells = gathered.cells(family.vocabulary.lookup(*gathered.spans()))
+        codes = readonly(np.empty((0, len(tokens)), np.int32), np.int32)
+        return Coded(codes, offsets, merged(family.of_tokens(cells, offsets)))
 
     def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
         """Transpose rows of columns; tokens that are plain strings are a first column."""
@@ -240,7 +322,7 @@ class Tagger:
         kinds = set(map(type, tokens))
         if kinds == {str} and self.columns == 1:
             return [tokens]
-        if str in kinds or min(map(len, tokens)) < self.columns:
+        if str in kinds or dict in kinds or min(map(len, tokens)) < self.columns:
             raise self._wrong(sentences)
         return [[token[i] for token in tokens] for i in range(self.columns)]
 
@@ -249,7 +331,7 @@ class Tagger:
         faults = []
         for i, sentence in enumerate(sentences):
             for j, token in enumerate(sentence):
-                have = 1 if isinstance(token, str) else len(token)
+                have = 1 if isinstance(token, str) else 0 if isinstance(token, Mapping) else len(token)
                 if have < self.columns or (isinstance(token, str) and self.columns > 1):
                     reason = (
                         f"this token has {have} column{'s' * (have != 1)}; the model needs {self.columns}"
@@ -260,6 +342,32 @@ class Tagger:
         return Invalid(
             "Every token must be a string, or every token a row of columns", faults, code="mixed_tokens"
         )
+
+
+def _taken_apart(family: Family, codes: NDArray[np.int32], columns: list[Sequence[str]]) -> Cells:
+    """The entries of each token's values, computed only for those that the base column does not know."""
+    assert family.spec.chain is not None
+    of = family.spec.chain.of
+    known = codes[of] != UNKNOWN
+    unknown = np.flatnonzero(~known)
+    seen = family.of_base.of_tokens(codes[of][known].astype(np.int64))
+    if not unknown.size:
+        return seen
+    place = np.empty(len(known), np.int64)
+    place[known] = np.arange(seen.tokens)
+    place[unknown] = seen.tokens + np.arange(unknown.size)
+    new = family.cells_of([columns[of][k] for k in unknown.tolist()])
+    return joined([seen, new]).of_tokens(place)
+
+
+def _wrong_attribute(error: WrongAttribute, offsets: NDArray[np.int64]) -> Invalid:
+    """Say in which token of which sentence an attribute is wrong."""
+    token = int(error.path[0])
+    sentence = int(np.searchsorted(offsets, token, side="right")) - 1
+    place = pointer(("sentences", sentence, token - int(offsets[sentence]), *error.path[1:]))
+    return Invalid(
+        "The tokens do not fit the model", [Fault(error.reason, pointer=place)], code="invalid_attribute"
+    )
 
 
 def _rich(model: Model, width: int) -> RichWeights:
