@@ -22,6 +22,7 @@ from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.routes import router as jobs
 from app.jobs.sender import JobSender
+from app.lexicons.routes import router as lexicons
 from app.middleware.address import PlainAddress
 from app.middleware.body_limit import BodyLimit
 from app.middleware.request_log import RequestLog
@@ -67,7 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, jobs, models, features, health):
+    for router in (tagging, corpora, lexicons, jobs, models, features, health):
         app.include_router(router)
     openapi.install(app)
     return app
@@ -142,6 +143,7 @@ async def _close(runtime: Runtime) -> None:
 
 def _limits(settings: Settings) -> Any:
     def limit_of(scope: Scope) -> int:
-        return settings.max_upload_bytes if scope["path"] == "/corpora" else settings.max_json_bytes
+        uploads = scope["path"] in ("/corpora", "/lexicons")
+        return settings.max_upload_bytes if uploads else settings.max_json_bytes
 
     return limit_of

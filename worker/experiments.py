@@ -36,12 +36,15 @@ def run_compare(job: JobRow, workplace: Workplace) -> Running:
     dev = None
     if isinstance(spec.dev, specs.DevCorpus):
         dev = yield from inputs.corpus(workplace, spec.dev.corpus)
+    lexicons = yield from inputs.lexicons_of(workplace, spec)
     for _, learning in spec.runs():
         yield from kernels_ready(learning.trainer)
     return TableOutcome(
         (
             yield from inputs.resumed(
-                job, workplace, lambda resume: compare.compare(spec, corpus, dev, resume=resume)
+                job,
+                workplace,
+                lambda resume: compare.compare(spec, corpus, dev, lexicons=lexicons, resume=resume),
             )
         )
     )
@@ -51,8 +54,11 @@ def run_tune(job: JobRow, workplace: Workplace) -> Running:
     """Tune as the spec of the job says, and train with what was found if it asks for that."""
     spec = inputs.spec_of(job, specs.TuneSpec)
     corpus = yield from inputs.corpus(workplace, spec.corpus)
+    lexicons = yield from inputs.lexicons_of(workplace, spec)
     yield from kernels_ready(spec.trainer)
-    tuned = yield from inputs.resumed(job, workplace, lambda resume: tune.tune(spec, corpus, resume=resume))
+    tuned = yield from inputs.resumed(
+        job, workplace, lambda resume: tune.tune(spec, corpus, lexicons=lexicons, resume=resume)
+    )
     if tuned.final is None or tuned.trained is None:
         return TableOutcome(tuned.result)
     return TableOutcome(tuned.result, outcome_of(job, workplace, tuned.final, tuned.trained))

@@ -7,8 +7,10 @@ from typing import TypeVar
 from core import specs
 from core.corpus import formats
 from core.corpus.corpus import Corpus
+from core.features.matching import Lexicons
 from core.flat_file import CorruptFile
-from core.store import blobs, checkpoints, corpora, jobs, models
+from core.lexicon.lexicon import Lexicon
+from core.store import blobs, checkpoints, corpora, jobs, lexicons, models
 from core.store.jobs import JobRow
 from core.store.references import Target
 from worker.context import Note, Said, Workplace
@@ -40,6 +42,17 @@ def corpus(workplace: Workplace, corpus_id: str) -> Generator[Said, None, Corpus
         reader.feed(chunk)
         yield None
     return reader.finish()
+
+
+def lexicons_of(workplace: Workplace, spec: specs.JobSpec) -> Generator[Said, None, Lexicons]:
+    """Read the lexicons that the features of a spec name."""
+    found: dict[str, Lexicon] = {}
+    for _, column in specs.lexicon_columns(spec):
+        lexicon_id = column.lexicon_id or ""
+        if lexicon_id not in found:
+            found[lexicon_id] = lexicons.load(workplace.db, lexicon_id, workplace.settings.max_line_bytes)
+            yield None
+    return found
 
 
 def model_file(workplace: Workplace, target: Target) -> Generator[Said, None, Path]:

@@ -70,10 +70,13 @@ def run_train(job: JobRow, workplace: Workplace) -> Running:
     dev = None
     if isinstance(spec.dev, specs.DevCorpus):
         dev = yield from inputs.corpus(workplace, spec.dev.corpus)
+    lexicons = yield from inputs.lexicons_of(workplace, spec)
     init = None if spec.init is None else (yield from _start(workplace, spec.init))
     yield from kernels_ready(spec.trainer)
     result = yield from inputs.resumed(
-        job, workplace, lambda resume: loop.train(spec, corpus, dev, init=init, resume=resume)
+        job,
+        workplace,
+        lambda resume: loop.train(spec, corpus, dev, lexicons=lexicons, init=init, resume=resume),
     )
     return outcome_of(job, workplace, spec, result)
 

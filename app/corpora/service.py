@@ -8,18 +8,15 @@ import anyio.to_thread
 
 from app.corpora.upload import Declared, Upload
 from core.corpus import formats
+from core.corpus.corpus import Corpus
 from core.corpus.options import stored
 from core.corpus.report import report
-from core.errors import Unavailable
 from core.settings import Settings
 from core.store import corpora
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.ids import new_id
 from core.store.paging import Page
-
-#: A thread hop costs some 50 us; a batch of this size takes milliseconds to parse and is little memory.
-BATCH_BYTES = 1 << 20
 
 #: What a corpus is called when neither the query nor a file name says.
 UNNAMED = "unnamed"
@@ -35,10 +32,22 @@ async def create(
     threads: anyio.CapacityLimiter,
 ) -> CorpusRow:
     """Read a body to its end and store it as a corpus, or raise and store nothing."""
-    with Upload(declared, settings, settings.data_dir / "spool") as upload:
-        async for batch in _batches(body):
-            await anyio.to_thread.run_sync(_feed, upload, batch, limiter=threads)
-        return await anyio.to_thread.run_sync(_store, upload, declared, name, database, limiter=threads)
+    reader = formats.reader(
+        declared.format,
+        max_line_bytes=settings.max_line_bytes,
+        max_text_bytes=settings.max_corpus_bytes,
+        options=declared.options,
+    )
+    limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
+    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool) as upload:
+        await upload.receive(body, threads)
+
+        def store() -> CorpusRow:
+            row = _row(upload.finish(), reader.repaired_labels, declared, name or upload.filename or UNNAMED)
+            with database.write() as conn:
+                return corpora.insert(conn, row, upload.chunks())
+
+        return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
 def page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
@@ -59,31 +68,11 @@ def delete(database: Database, corpus_id: str) -> None:
         corpora.delete(conn, corpus_id)
 
 
-async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    pending = bytearray()
-    async for chunk in body:
-        pending += chunk
-        if len(pending) >= BATCH_BYTES:
-            yield bytes(pending)
-            pending.clear()
-    if pending:
-        yield bytes(pending)
-
-
-def _feed(upload: Upload, batch: bytes) -> None:
-    try:
-        upload.feed(batch)
-    except OSError as error:
-        raise Unavailable(
-            f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
-        ) from error
-
-
-def _store(upload: Upload, declared: Declared, name: str | None, database: Database) -> CorpusRow:
-    corpus = upload.finish()
-    row = CorpusRow(
+def _row(corpus: Corpus, repaired_labels: int, declared: Declared, name: str) -> CorpusRow:
+    """What was counted: all of the corpus that storing its text needs."""
+    return CorpusRow(
         id=new_id("crp"),
-        name=name or upload.filename or UNNAMED,
+        name=name,
         format=declared.format,
         options=stored(formats.parse_options(declared.format, declared.options)),
         sentences=corpus.sentences,
@@ -92,9 +81,6 @@ def _store(upload: Upload, declared: Declared, name: str | None, database: Datab
         labels=corpus.labels.vocabulary.strings() if corpus.labels else [],
         sha256="",
         size_bytes=0,
-        report=dataclasses.asdict(report(corpus, upload.repaired_labels)),
+        report=dataclasses.asdict(report(corpus, repaired_labels)),
         created_at=datetime.now(UTC),
     )
-    del corpus  # the transaction needs only what was counted
-    with database.write() as conn:
-        return corpora.insert(conn, row, upload.chunks())

@@ -1,22 +1,34 @@
 """One upload: decode, check, parse and spool as the bytes come, none of it whole in memory."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
+import anyio.to_thread
 import zstandard
 
 from app.corpora.parts import FilePart, boundary_of
-from core.corpus import formats
-from core.corpus.corpus import Corpus
 from core.corpus.encoded import Decoder
-from core.settings import Settings
+from core.errors import Unavailable
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: A thread hop costs some 50 us; a batch of this size takes milliseconds to parse and is little memory.
+BATCH_BYTES = 1 << 20
 #: What goes back from the spool file to SQL at a time.
 SPOOL_READ_BYTES = 1 << 20
+
+
+class Reader(Protocol[T_co]):
+    """Takes bytes cut anywhere, gives what they say; raises `Invalid` with line numbers."""
+
+    def feed(self, chunk: bytes) -> None: ...
+
+    def finish(self) -> T_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +41,18 @@ class Declared:
     content_encoding: str | None
 
 
-class Upload:
+class Upload(Generic[T]):
     """Takes the body chunk by chunk. Blocks: feed it in a thread. Nothing of it outlives its closing.
 
     The decoded text goes to an unnamed file, because it is stored only when its last line proved good. There it
     is compressed, so that a bomb fills the disk no more than the memory.
     """
 
-    def __init__(self, declared: Declared, settings: Settings, spool_dir: Path) -> None:
-        self._max_decoded_bytes = settings.max_corpus_bytes
-        self._reader = formats.reader(
-            declared.format,
-            max_line_bytes=settings.max_line_bytes,
-            max_text_bytes=settings.max_corpus_bytes,
-            options=declared.options,
-        )
+    def __init__(
+        self, reader: Reader[T], declared: Declared, *, max_decoded_bytes: int, spool_dir: Path
+    ) -> None:
+        self._max_decoded_bytes = max_decoded_bytes
+        self._reader = reader
         # A coding of the request covers the whole body, one of the part only its file.
         self._body = self._decoder(declared.content_encoding)
         boundary = boundary_of(declared.content_type)
@@ -58,11 +67,6 @@ class Upload:
         """Name that a multipart body gave to its file."""
         return self._part.filename if self._part else None
 
-    @property
-    def repaired_labels(self) -> int:
-        """How many labels were put right, once the corpus is there."""
-        return self._reader.repaired_labels
-
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the body."""
         for piece in self._body.feed(chunk):
@@ -70,8 +74,13 @@ class Upload:
                 self._reader.feed(text)
                 self._packed.write(text)
 
-    def finish(self) -> Corpus:
-        """Give the corpus, now that all is there."""
+    async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
+        """Take a body to its end, off the event loop."""
+        async for batch in _batches(body):
+            await anyio.to_thread.run_sync(self._keep, batch, limiter=threads)
+
+    def finish(self) -> T:
+        """Give what the text says, now that all is there."""
         self._body.finish()
         if self._part is not None:
             self._part.finish()
@@ -95,6 +104,14 @@ class Upload:
     ) -> None:
         self._spool.close()
 
+    def _keep(self, batch: bytes) -> None:
+        try:
+            self.feed(batch)
+        except OSError as error:
+            raise Unavailable(
+                f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
+            ) from error
+
     def _file_bytes(self, piece: bytes) -> Iterator[bytes]:
         encoded = self._part.feed(piece) if self._part else (piece,)
         for part in encoded:
@@ -105,3 +122,14 @@ class Upload:
 
     def _decoder(self, encoding: str | None) -> Decoder:
         return Decoder(encoding, max_decoded_bytes=self._max_decoded_bytes)
+
+
+async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    pending = bytearray()
+    async for chunk in body:
+        pending += chunk
+        if len(pending) >= BATCH_BYTES:
+            yield bytes(pending)
+            pending.clear()
+    if pending:
+        yield bytes(pending)

@@ -9,12 +9,15 @@ from core.corpus import formats
 from core.corpus.corpus import Corpus
 from core.errors import Fault, Invalid, NotFound
 from core.features import preview
+from core.features.matching import Lexicons
 from core.features.preview import Counts
 from core.features.printing import print_crfpp, print_short, print_wapiti
 from core.features.settled import Features
+from core.features.spec import FeatureSpec
 from core.features.template import Template
+from core.lexicon.lexicon import Lexicon
 from core.settings import Settings
-from core.store import blobs, corpora
+from core.store import blobs, corpora, lexicons
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 
@@ -50,6 +53,7 @@ def make(request: PreviewRequest, database: Database, settings: Settings) -> Pre
     row = None if request.corpus is None else _row(database, request.corpus)
     features = request.features.resolve(len(rows[0]) if row is None else row.columns)
     _check_sentence(rows, features)
+    needed = _lexicons(database, request.features, settings)
     sentence = preview.corpus_of([each[: features.columns] for each in rows], features.names)
     return Preview(
         columns=features.columns,
@@ -59,8 +63,8 @@ def make(request: PreviewRequest, database: Database, settings: Settings) -> Pre
             _said(print_short, features.templates),
         ),
         edges=features.edges,
-        features=preview.names(features, sentence),
-        counts=None if row is None else preview.count(features, _corpus(database, row, settings)),
+        features=preview.names(features, sentence, needed),
+        counts=None if row is None else preview.count(features, _corpus(database, row, settings), needed),
     )
 
 
@@ -92,6 +96,18 @@ def _corpus(database: Database, row: CorpusRow, settings: Settings) -> Corpus:
     for chunk in blobs.stream(database, blob_id):
         reader.feed(chunk)
     return reader.finish()
+
+
+def _lexicons(database: Database, spec: FeatureSpec, settings: Settings) -> Lexicons:
+    found: dict[str, Lexicon] = {}
+    for name, column in spec.lexicons.items():
+        lexicon_id = column.lexicon_id or ""
+        try:
+            found[lexicon_id] = lexicons.load(database, lexicon_id, settings.max_line_bytes)
+        except NotFound as error:
+            fault = Fault("unknown lexicon", pointer=f"/features/derived/{name}/lexicon")
+            raise Invalid(error.message, [fault], code=error.code) from None
+    return found
 
 
 def _check_sentence(rows: list[list[str]], features: Features) -> None:

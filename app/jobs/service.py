@@ -11,7 +11,8 @@ from core.errors import Conflict, Fault, Invalid, NotFound
 from core.experiments import folds
 from core.experiments.plot import Curve, svg_of
 from core.experiments.table import TABULATED, csv_of
-from core.store import corpora, events, jobs, references
+from core.features.matching import check_kind
+from core.store import corpora, events, jobs, lexicons, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
@@ -28,6 +29,7 @@ def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_i
     """Store a job whose spec fits its corpora, then tell the workers."""
     with database.write() as conn:
         used = _check(conn, spec)
+        held = _lexicons(conn, spec)
         # From now on the job means these versions, wherever aliases move before it runs.
         spec, versions = _fixed(conn, spec)
         job = jobs.create(
@@ -35,6 +37,7 @@ def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_i
             kind=spec.kind,
             spec=spec.model_dump(mode="json"),
             corpora_used=used,
+            lexicons_used=held,
             versions_used=[(version.model, version.version) for version in versions],
             model=_model(spec, versions),
             request_id=request_id,
@@ -125,6 +128,21 @@ def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
             code="corpora_differ",
         )
     return [corpus.id, scored.id]
+
+
+def _lexicons(conn: Connection, spec: specs.JobSpec) -> list[str]:
+    """Check that the lexicons a spec names are there and of the kind needed; give their ids."""
+    ids = []
+    for name, column in specs.lexicon_columns(spec):
+        pointer = f"/features/derived/{name}/lexicon"
+        try:
+            found = lexicons.get(conn, column.lexicon_id or "")
+        except NotFound as error:
+            fault = Fault(error.message, pointer=pointer)
+            raise Invalid("The spec names a lexicon that does not exist.", [fault], code=error.code) from None
+        check_kind(column, found.kind, pointer)
+        ids.append(found.id)
+    return ids
 
 
 def _corpus(conn: Connection, corpus_id: str, pointer: str) -> CorpusRow:

@@ -14,9 +14,11 @@ from pydantic import ValidationError
 
 from app import body as json_body
 from app import errors
+from app.tagging import texts
 from app.tagging.schemas import TagRequest
 from app.tagging.serving import Served, Serving
 from core.corpus.named import TwiceError, members, once
+from core.corpus.segmentation import is_coding
 from core.errors import Fault, Invalid, TooLarge, Unavailable
 from core.evaluate.spans import spans_of
 from core.settings import Settings
@@ -51,7 +53,7 @@ class Tagging:
         if len(raw) <= INLINE_BYTES:
             request = self._read(raw)
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
-            if self.warmed() and sum(map(len, request.sentences)) <= INLINE_TOKENS:
+            if self.warmed() and _tokens(request) <= INLINE_TOKENS:
                 return served, tag(served, request)
             return served, await self._threaded(lambda: tag(served, request))
         request, held, answer = await self._threaded(lambda: self._read_and_tag(raw))
@@ -73,12 +75,14 @@ class Tagging:
 
     def _check(self, request: TagRequest) -> None:
         limits = self.settings
-        if len(request.sentences) > limits.max_tag_sentences:
-            reason = f"{len(request.sentences)} sentences; at most {limits.max_tag_sentences} a request"
-            raise _too_many(reason)
-        tokens = sum(map(len, request.sentences))
+        place = "/sentences" if request.text is None else "/text"
+        lines = sum(1 + text.count("\n") for text in request.texts)
+        sentences = len(request.sentences) + lines
+        if sentences > limits.max_tag_sentences:
+            raise _too_many(f"{sentences} sentences; at most {limits.max_tag_sentences} a request", place)
+        tokens = _tokens(request)
         if tokens > limits.max_tag_tokens:
-            raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request")
+            raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request", place)
 
     async def _threaded(self, work: Callable[[], T]) -> T:
         if self.threads.statistics().tasks_waiting >= MAX_WAITING:
@@ -157,11 +161,26 @@ def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, Non
                         yield "must be a string", None, f"{place}/{k}"
 
 
+def _tokens(request: TagRequest) -> int:
+    """Tokens to tag: a character of a text is one."""
+    return sum(map(len, request.sentences)) + sum(map(len, request.texts))
+
+
 def tag(served: Served, request: TagRequest) -> bytes:
     """Tag, and write the answer."""
-    sentences = request.sentences
-    tags = served.tagger.tag(sentences)
     answer: dict[str, Any] = {"model": served.target.model, "version": served.target.version}
+    sentences: Sequence[Sequence[Any]] = request.sentences
+    if request.text is None:
+        tags = served.tagger.tag(sentences)
+    else:
+        _check_cuts(served)
+        lines = texts.lines_of(request.texts)
+        of_lines = served.tagger.tag([line.characters for line in lines])
+        found = texts.words_in(request.texts, lines, of_lines)
+        answer["words"] = [each.words for each in found]
+        answer["offsets"] = [each.offsets for each in found]
+        sentences = texts.joined(lines, [line.characters for line in lines], len(found))
+        tags = texts.joined(lines, of_lines, len(found))
     if request.output == "tags":
         answer["tags"] = tags
     elif request.output == "spans":
@@ -170,6 +189,16 @@ def tag(served: Served, request: TagRequest) -> bytes:
     else:
         answer["conll"] = conll(sentences, tags)
     return orjson.dumps(answer)
+
+
+def _check_cuts(served: Served) -> None:
+    """Raise Invalid when a model does not cut text into words."""
+    tagger = served.tagger
+    if tagger.columns > 1 or not is_coding(tagger.labels):
+        reason = "this model does not cut text into words; give sentences"
+        raise Invalid(
+            "The model does not segment text.", [Fault(reason, pointer="/text")], code="not_a_segmenter"
+        )
 
 
 def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]]) -> str:
@@ -197,7 +226,5 @@ def _invalid(error: ValidationError) -> Exception:
     return Invalid("The request cannot be tagged.", faults, code="invalid_request")
 
 
-def _too_many(reason: str) -> TooLarge:
-    return TooLarge(
-        "The request is too large.", [Fault(reason, pointer="/sentences")], code="too_many_tokens"
-    )
+def _too_many(reason: str, place: str) -> TooLarge:
+    return TooLarge("The request is too large.", [Fault(reason, pointer=place)], code="too_many_tokens")

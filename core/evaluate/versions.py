@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from core.corpus.corpus import Corpus
 from core.evaluate import significance
-from core.evaluate.spans import Metrics, evaluate, sentence_counts
+from core.evaluate.segmentation import evaluate, sentence_counts
+from core.evaluate.spans import Metrics
 from core.learn.problem import gold_of
 from core.model.tagger import Tagger
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from core.corpus.corpus import Corpus
 from core.experiments.series import Entry, EveryRunFailed, Series
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.learn.loop import Learned, score_name
 from core.learn.problem import compile_corpus
 from core.learn.progress import Progress
@@ -18,7 +19,12 @@ CURVE_POINTS, LEAST_POINTS = 4000, 100
 
 
 def compare(
-    spec: CompareSpec, corpus: Corpus, dev: Corpus | None, *, resume: Path | None = None
+    spec: CompareSpec,
+    corpus: Corpus,
+    dev: Corpus | None,
+    *,
+    lexicons: Lexicons = NO_LEXICONS,
+    resume: Path | None = None,
 ) -> Generator[Progress, None, dict[str, Any]]:
     """Run the trainers one after another on one compiled corpus. `dev` is the corpus that the spec names."""
     runs = spec.runs()
@@ -28,7 +34,7 @@ def compare(
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
     assert dev is not None
-    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus)
+    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
     problem = compiled.problem
     yield series.started(
         f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels, "

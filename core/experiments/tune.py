@@ -6,11 +6,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
+
 from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.experiments import folds
 from core.experiments.folds import Fold
 from core.experiments.series import Entry, EveryRunFailed, Series
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.spec import FeatureSpec
 from core.learn import loop
 from core.learn.loop import Learned, TrainResult, score_name
@@ -40,14 +43,16 @@ class _Run:
     fold: int
 
 
-def tune(spec: TuneSpec, corpus: Corpus, *, resume: Path | None = None) -> Generator[Progress, None, Tuned]:
+def tune(
+    spec: TuneSpec, corpus: Corpus, *, lexicons: Lexicons = NO_LEXICONS, resume: Path | None = None
+) -> Generator[Progress, None, Tuned]:
     """Search; then, if the spec says so, train on the whole corpus with the best spec found."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
     order = _order(spec)
     series = Series(len(order) + (spec.train is not None), resume, tell_passes=False)
     yield from series.resumed()
-    yield from _validate(spec, corpus, order, series)
+    yield from _validate(spec, corpus, lexicons, order, series)
     by_candidate: list[list[Entry]] = [[] for _ in spec.candidates]
     for run, entry in zip(order, series.done, strict=True):
         by_candidate[run.candidate].append(entry)
@@ -76,7 +81,9 @@ def tune(spec: TuneSpec, corpus: Corpus, *, resume: Path | None = None) -> Gener
             "promote": spec.train.promote,
         }
     )
-    steps = loop.train(final, corpus, None, resume=series.take_resume(), carried=tuple(series.done))
+    steps = loop.train(
+        final, corpus, None, lexicons=lexicons, resume=series.take_resume(), carried=tuple(series.done)
+    )
     trained = yield from series.told("the best on everything", steps)
     return Tuned(result, final, trained)
 
@@ -109,8 +116,8 @@ def _by_features(spec: TuneSpec, members: list[int]) -> list[list[int]]:
 class _Workbench:
     """The compiled corpus and the fold at hand: one of each, made when another is asked for."""
 
-    def __init__(self, spec: TuneSpec, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, spec: TuneSpec, corpus: Corpus, lexicons: Lexicons) -> None:
+        self._corpus, self._lexicons = corpus, lexicons
         self._parts = folds.parts(corpus.sentences, spec.folds, spec.seed)
         self._shared: FeatureSpec | None = None
         self._folded: tuple[FeatureSpec, int] | None = None
@@ -120,21 +127,34 @@ class _Workbench:
 
     def fold(self, features: FeatureSpec, number: int) -> Fold:
         """Fold `number` as these features see it."""
+        if features.resolve(self._corpus.names).gathers:
+            return self._compiled_apart(features, number)
         if not self.has_compiled(features):
             self._shared, self._folded = folds.shared(features), None
             settled = self._shared.resolve(self._corpus.names)
-            self._problem = compile_corpus(settled, self._corpus).problem
+            self._problem = compile_corpus(settled, self._corpus, self._lexicons).problem
         if self._folded != (features, number):
             self._fold = folds.fold_of(self._problem, self._parts[number], features)
             self._folded = (features, number)
         return self._fold
 
+    def _compiled_apart(self, features: FeatureSpec, number: int) -> Fold:
+        """The fold with its training part compiled by itself: words gathered from labels are to be from that part."""
+        if self._folded != (features, number):
+            held_out = self._parts[number]
+            rest = np.setdiff1d(np.arange(self._corpus.sentences), held_out, assume_unique=True)
+            settled = features.resolve(self._corpus.names)
+            compiled = compile_corpus(settled, self._corpus.subset(rest), self._lexicons)
+            self._fold = Fold(compiled.problem, compiled.problem_of(self._corpus.subset(held_out)))
+            self._folded, self._shared = (features, number), None
+        return self._fold
+
 
 def _validate(
-    spec: TuneSpec, corpus: Corpus, order: list[_Run], series: Series
+    spec: TuneSpec, corpus: Corpus, lexicons: Lexicons, order: list[_Run], series: Series
 ) -> Generator[Progress, None, None]:
     """Make every run that is not done."""
-    bench = _Workbench(spec, corpus)
+    bench = _Workbench(spec, corpus, lexicons)
     failed = {run.candidate for run, entry in zip(order, series.done, strict=False) if "error" in entry}
     for run in order[len(series.done) :]:
         candidate = spec.candidates[run.candidate]

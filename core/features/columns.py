@@ -10,6 +10,7 @@ from core.corpus.corpus import Corpus
 from core.corpus.vocabulary import Vocabulary, pack
 from core.errors import Invalid
 from core.features.index import UNKNOWN
+from core.features.matching import NO_LEXICONS, Lexicons, MatchedColumn, Text, trained
 from core.features.settled import Chain, Features
 from core.features.template import WAPITI_REACH, wapiti_boundary
 from core.jit import readonly
@@ -48,25 +49,59 @@ class Coder:
 
     base: tuple[Vocabulary, ...]
     derived: tuple[DerivedColumn, ...]
+    matched: tuple[MatchedColumn, ...] = ()
 
     @staticmethod
-    def of(features: Features, corpus: Corpus) -> "Coder":
-        """Take the vocabularies of a training corpus and derive the columns that the features use."""
+    def trained(
+        features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS
+    ) -> tuple["Coder", Codes]:
+        """Take the vocabularies of a training corpus, make the columns that the features use, and code the corpus."""
         base = tuple(column.vocabulary for column in corpus.columns[: features.columns])
         strings = {spec.of: base[spec.of].strings() for _, spec in features.derived}
-        return Coder(base, tuple(_derived(name, spec, strings[spec.of]) for name, spec in features.derived))
+        derived = tuple(_derived(name, spec, strings[spec.of]) for name, spec in features.derived)
+        found = trained(features.matched, corpus, lexicons)
+        coder = Coder(base, derived, found.columns)
+        return coder, coder._coded(corpus, found.codes)
+
+    @staticmethod
+    def of(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> "Coder":
+        """The coder of a training corpus."""
+        return Coder.trained(features, corpus, lexicons)[0]
+
+    @property
+    def made(self) -> tuple[DerivedColumn | MatchedColumn, ...]:
+        """The columns behind those of the corpus."""
+        return (*self.derived, *self.matched)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, ...]:
-        return (*self.base, *(column.vocabulary for column in self.derived))
+        return (*self.base, *(column.vocabulary for column in self.made))
 
     def code(self, corpus: Corpus) -> Codes:
         """Code every token of a corpus; the work per string is once a distinct value."""
+        self._check(corpus)
+        texts = {column.spec.of: self._text(corpus, column.spec.of) for column in self.matched}
+        return self._coded(corpus, [column.codes(texts[column.spec.of]) for column in self.matched])
+
+    def _check(self, corpus: Corpus) -> None:
         if len(corpus.columns) < len(self.base):
             raise Invalid(
                 f"The corpus has {len(corpus.columns)} attribute columns; the features need {len(self.base)}",
                 code="missing_column",
             )
+
+    def _text(self, corpus: Corpus, number: int) -> Text:
+        """A column of another corpus, as the columns that look at sentences take it."""
+        column, own = corpus.columns[number], self.base[number]
+        if column.vocabulary is own:
+            return Text(column.ids, (), corpus.offsets)
+        other = column.vocabulary
+        ids = own.lookup(other.text, other.offsets[:-1], other.offsets[1:])
+        lacking = np.flatnonzero(ids == UNKNOWN)
+        ids[lacking] = len(own) + np.arange(len(lacking), dtype=np.int32)
+        return Text(ids[column.ids], [other[i] for i in lacking.tolist()], corpus.offsets)
+
+    def _coded(self, corpus: Corpus, matched: Sequence[NDArray[np.int32]]) -> Codes:
         codes = np.empty((len(self.vocabularies), corpus.tokens), np.int32)
         for i, vocabulary in enumerate(self.base):
             column = corpus.columns[i]
@@ -81,6 +116,8 @@ class Coder:
             ids = derived.of_base if own else derived.ids_of(column.vocabulary.strings())
             codes[i] = ids[column.ids]
             derived.mark_first(codes[i], corpus.offsets)
+        if matched:
+            codes[len(self.base) + len(self.derived) :] = matched
         return readonly(codes, np.int32)
 
 

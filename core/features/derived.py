@@ -107,6 +107,7 @@ _SIMPLE: dict[str, Function] = {
     "char-classes": _char_classes,
     "orthography": _orthography,
     "length": _length,
+    "width": lambda text: unicodedata.normalize("NFKC", text),
     # Whether a token is the first is no matter of its value: `Coder` puts "true" where sentences begin.
     "first": lambda _: "false",
 }
@@ -122,7 +123,7 @@ class Derived(Spec):
 
     kind: Literal[
         "lower", "digits", "shape", "collapsed-shape", "prefix", "suffix", "char-classes", "orthography", "length",
-        "first", "regex", "substrings",
+        "width", "first", "regex", "substrings",
     ]  # fmt: skip
     of: Annotated[int, Field(ge=0, le=255)] | ColumnName = 0
     n: Annotated[int, Field(ge=1, le=32)] | None = None

@@ -106,7 +106,7 @@ def _outside(
     """Codes of the places outside a sentence, as a slot sees them."""
     rows = [min(distance, template.reach) * sign for sign in (-1, 1) for distance in range(1, MAX_ROW + 1)]
     derived = place.column - features.columns
-    if derived < 0 or not features.derived[derived][1].outside:
+    if not 0 <= derived < len(features.derived) or not features.derived[derived][1].outside:
         return [boundary_code(row) for row in rows]
     # The names of these places go through the column's function; what that gives is a value like any other.
     function = features.derived[derived][1].function()

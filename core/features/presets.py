@@ -1,13 +1,21 @@
 """Ready-made feature sets: functions of the number of attribute columns a corpus has."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from core.features.derived import Derived
+from core.features.matched import (
+    SIDES,
+    MatchedSpec,
+    SameColumn,
+    WordColumn,
+    WordLengthColumn,
+    WordPairColumn,
+)
 
 Preset = Literal["chunking", "ner", "pos", "segmentation", "generic"]
 #: Templates in CRF++'s syntax, and the derived columns that they name.
-FeatureSet = tuple[str, dict[str, Derived]]
+FeatureSet = tuple[str, Mapping[str, Derived | MatchedSpec]]
 
 #: How a word is written, by the names that templates below have for it.
 _SPELLING = {
@@ -66,15 +74,41 @@ def _pos(columns: int) -> FeatureSet:
 
 
 def _segmentation(columns: int) -> FeatureSet:
-    """Words from characters, a token each: n-grams in a window of two (Ng and Low 2004; Sun et al. 2014), classes."""
-    lines = [f"C{row:+d}:%x[{row},0]" for row in range(-2, 3)]
-    lines += [f"CC{row:+d}:%x[{row},0]/%x[{row + 1},0]" for row in range(-2, 2)]
-    lines += ["C1C:%x[-1,0]/%x[1,0]"]
-    lines += [f"CCC{row:+d}:%x[{row},0]/%x[{row + 1},0]/%x[{row + 2},0]" for row in range(-2, 1)]
+    """Words from characters, a token each: n-grams in a window of two (Ng and Low 2004), repeats, classes, and words.
+
+    The words are those of the training text (Sun et al. 2014, section 4.2): which start or end here, which bigrams meet
+    here, and how long the longest is that starts, ends or goes on here. Full-width forms count as the plain ones.
+    """
+    lines = [f"C{row:+d}:%x[{row},char]" for row in range(-2, 3)]
+    lines += [f"CC{row:+d}:%x[{row},char]/%x[{row + 1},char]" for row in range(-2, 2)]
+    lines += ["C1C:%x[-1,char]/%x[1,char]"]
+    lines += [f"R{row:+d}:%x[{row},same1]" for row in range(-2, 2)]
+    lines += [f"RR{row:+d}:%x[{row},same2]" for row in range(-3, 2)]
     lines += [f"T{row:+d}:%x[{row},class]" for row in range(-1, 2)]
     lines += ["TTT:%x[-1,class]/%x[0,class]/%x[1,class]"]
+    lines += [f"WS{n}:%x[0,word{n}]" for n in range(2, 7)] + [
+        f"WE{n}:%x[{1 - n},word{n}]" for n in range(2, 7)
+    ]
+    lines += [f"WW{row}{rank}:%x[{row},pair{rank}]" for rank in range(2) for row in range(2)]
+    for side in SIDES:
+        lines += [f"L{side}{row:+d}:%x[{row},{side}]" for row in range(-1, 2)]
+        lines += [f"L{side}C:%x[0,{side}]/%x[0,char]"]
+    lines += [
+        "L3:%x[0,start]/%x[0,end]/%x[0,inside]",
+        "L-:%x[-1,end]/%x[0,start]",
+        "L+:%x[0,end]/%x[1,start]",
+    ]
     lines += _further(columns)
-    return _text(lines), {"class": Derived(kind="char-classes")}
+    derived: dict[str, Derived | MatchedSpec] = {
+        "char": Derived(kind="width"),
+        "class": Derived(kind="char-classes", of="char"),
+        **{f"same{n}": SameColumn(kind="same", n=n) for n in (1, 2)},
+        **{f"word{n}": WordColumn(kind="word", n=n, fold_width=True) for n in range(2, 7)},
+        **{f"pair{n}": WordPairColumn(kind="word-pair", rank=n, fold_width=True) for n in range(2)},
+    }
+    for side in SIDES:
+        derived[side] = WordLengthColumn(kind="word-length", side=side, fold_width=True)
+    return _text(lines), derived
 
 
 def _generic(columns: int) -> FeatureSet:

@@ -20,6 +20,7 @@ from core.features.index import (
     edge_slots_of,
     slots_of,
 )
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features, Place
 from core.features.several import NO_CELLS, Family, attributes_of, learn_families
 from core.features.template import Template
@@ -58,13 +59,13 @@ def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
     return Corpus(tuple(columns), None, np.array([0, len(rows)], np.int64))
 
 
-def names(features: Features, corpus: Corpus) -> list[list[str]]:
+def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> list[list[str]]:
     """The features of every token by name, in the order of the templates, those of label pairs last.
 
     For a few sentences.
     """
-    coder = Coder.of(features, corpus)
-    codes, vocabularies = coder.code(corpus), coder.vocabularies
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    vocabularies = coder.vocabularies
     kinds = _kinds(features, vocabularies)
     families, _ = learn_families(features.several, corpus, 1, 0)
     several = [
@@ -126,10 +127,10 @@ def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token
     ]
 
 
-def count(features: Features, corpus: Corpus) -> Counts:
+def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Counts:
     """Count what training on a corpus would have weights for."""
-    coder = Coder.of(features, corpus)
-    codes, labels = coder.code(corpus), 0
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    labels = 0
     gold = np.zeros(0, np.int64)
     if corpus.labels is not None:
         names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)

@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from core.errors import Fault, Invalid
 from core.features.derived import Derived, Function
+from core.features.matched import AnyColumn, MatchedSpec
 from core.features.template import Slot, Template
 
 #: What the first column is called where nothing else is.
@@ -105,6 +108,8 @@ class Features:
     #: Derived columns as they were described: those used, and those that these come from.
     described: tuple[tuple[str, Derived], ...]
     derived: tuple[tuple[str, Chain], ...]
+    #: Columns that look at sentences or lexicons, behind the derived ones.
+    matched: tuple[tuple[str, MatchedSpec], ...]
     #: The places of each unigram template, in template order.
     slots: tuple[tuple[Place, ...], ...]
     #: Those of each template that is joined with the label pair.
@@ -117,6 +122,11 @@ class Features:
     def columns(self) -> int:
         """Base columns needed."""
         return len(self.names)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a column is made from the labels of the training text."""
+        return any(spec.gathers for _, spec in self.matched)
 
     @property
     def unigrams(self) -> tuple[Template, ...]:
@@ -146,7 +156,8 @@ class Features:
                 for t in (*self.templates, *self.over_several)
             ],
             "derived": [
-                [name, each.model_dump(mode="json", exclude_none=True)] for name, each in self.described
+                [name, each.model_dump(mode="json", exclude_none=True)]
+                for name, each in (*self.described, *self.matched)
             ],
             "cutoff": self.cutoff,
             "structure": "independent" if self.independent else "chain",
@@ -163,16 +174,19 @@ def restored(record: dict[str, Any]) -> Features:
         Template(kind, tuple(map(str, literals)), tuple(Slot(*slot) for slot in slots), syntax)
         for kind, literals, slots, syntax in record["templates"]
     )
-    derived = {str(name): Derived.model_validate(each) for name, each in record["derived"]}
+    derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
     independent = record.get("structure") == "independent"
     return settle(
         templates, derived, record["names"], int(record["cutoff"]), seen_pairs=False, independent=independent
     )
 
 
+_COLUMN: TypeAdapter[Derived | MatchedSpec] = TypeAdapter(AnyColumn)
+
+
 def settle(
     templates: tuple[Template, ...],
-    derived: Mapping[str, Derived],
+    derived: Mapping[str, Derived | MatchedSpec],
     columns: Sequence[str],
     cutoff: int,
     *,
@@ -180,10 +194,13 @@ def settle(
     independent: bool = False,
 ) -> Features:
     """Find every column that the templates name, or raise Invalid with what is missing."""
-    found = _Columns(derived, columns)
+    plain = {name: each for name, each in derived.items() if isinstance(each, Derived)}
+    others = {name: each for name, each in derived.items() if not isinstance(each, Derived)}
+    found = _Columns(plain, columns, others)
     faults = [
         *(fault for template in templates for fault in found.faults_of(template)),
-        *(fault for name in derived for fault in found.faults_of_derived(name)),
+        *(fault for name in plain for fault in found.faults_of_derived(name)),
+        *(fault for name, each in others.items() for fault in found.faults_of_source(name, each.of)),
     ]
     if faults:
         raise Invalid(
@@ -199,6 +216,9 @@ def settle(
     base = {each.chain.of for each in several if each.chain is not None}
     for template in templates:
         for slot in template.slots:
+            if slot.column in others:
+                base.add(others[str(slot.column)].of)
+                continue
             chain = found.chain(slot, outside=template.syntax == "wapiti")
             base.add(chain.of)
             if chain.steps:
@@ -207,9 +227,13 @@ def settle(
     order = {name: i for i, name in enumerate(derived)}
     names = sorted(chains, key=lambda name: order.get(name, len(order)))
     width = max(base, default=0) + 1
-    numbers = {name: width + i for i, name in enumerate(names)}
+    used = {slot.column for template in templates for slot in template.slots}
+    matched = [name for name in others if name in used]
+    numbers = {name: width + i for i, name in enumerate([*names, *matched])}
 
     def place(slot: Slot) -> Place:
+        if slot.column in others:
+            return Place(slot, numbers[str(slot.column)])
         chain = found.chain(slot, outside=False)
         return Place(slot, numbers[slot.source] if chain.steps else chain.of)
 
@@ -218,8 +242,9 @@ def settle(
         templates=templates,
         over_several=over_several,
         several=several if columns else (BAG,),
-        described=tuple((name, derived[name]) for name in found.described((*templates, *over_several))),
+        described=tuple((name, plain[name]) for name in found.described((*templates, *over_several))),
         derived=tuple((name, chains[name]) for name in names),
+        matched=tuple((name, others[name]) for name in matched),
         slots=tuple(tuple(map(place, t.slots)) for t in unigrams),
         edge_slots=tuple(tuple(map(place, t.slots)) for t in _rich(templates)),
         cutoff=cutoff,
@@ -234,6 +259,7 @@ class _Columns:
 
     derived: Mapping[str, Derived]
     corpus: Sequence[str]
+    matched: Mapping[str, MatchedSpec]
 
     def number(self, column: int | str) -> int | None:
         """The number of a column of the corpus, or None."""
@@ -298,6 +324,9 @@ class _Columns:
             if isinstance(slot.column, int):
                 if self.number(slot.column) is None:
                     faults.append(f"no column {slot.column}; {self._have}")
+            elif slot.column in self.matched:
+                if slot.take != "value" or slot.fold:
+                    faults.append(f"the values of {slot.column!r} are taken as they are")
             elif slot.column not in self.derived and self.number(slot.column) is None:
                 faults.append(f"no derived column {slot.column!r}, and none of the corpus; {self._have}")
         return [Fault(f"{template}: {reason}", pointer="/features/templates") for reason in faults]
@@ -314,12 +343,15 @@ class _Columns:
                 return []
             tells = "places and no values" if kind == "first" else "several values"
             reason = f"nothing derives from {of!r}, which tells {tells}"
-        elif self.number(of) is not None:
-            return []
         else:
-            reason = (
-                f"no column {of}; {self._have}" if isinstance(of, int) else f"no column {of!r}; {self._have}"
-            )
+            return self.faults_of_source(name, of)
+        return [Fault(reason, pointer=f"/features/derived/{name}/of")]
+
+    def faults_of_source(self, name: str, of: int | str) -> list[Fault]:
+        """What is wrong with the column of the corpus that a column comes from."""
+        if self.number(of) is not None:
+            return []
+        reason = f"no column {of}; {self._have}" if isinstance(of, int) else f"no column {of!r}; {self._have}"
         return [Fault(reason, pointer=f"/features/derived/{name}/of")]
 
     @property

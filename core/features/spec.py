@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, mod
 from core.errors import Fault, Invalid
 from core.features import short
 from core.features.derived import ColumnName, Derived
+from core.features.matched import AnyColumn, MatchedSpec
 from core.features.presets import PRESETS, Preset
 from core.features.settled import Features, settle
 from core.features.template import MAX_TEMPLATES, Template, parse_crfpp
@@ -36,7 +37,7 @@ class FeatureSpec(Spec):
     syntax: Literal["crf++", "wapiti"] = "crf++"
     templates: _Templates | None = None
     preset: Preset | None = None
-    derived: Annotated[dict[ColumnName, Derived], Field(max_length=256)] = Field(default_factory=dict)
+    derived: Annotated[dict[ColumnName, AnyColumn], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all", "seen"] = "all"
     structure: Literal["chain", "independent"] = "chain"
@@ -67,6 +68,15 @@ class FeatureSpec(Spec):
         if self.syntax != "crf++" and not isinstance(self.templates, str):
             raise ValueError(f"syntax {self.syntax!r} is said of templates given as text")
         return self
+
+    @property
+    def lexicons(self) -> dict[str, MatchedSpec]:
+        """Columns that need a lexicon, by name."""
+        return {
+            name: column
+            for name, column in self.derived.items()
+            if not isinstance(column, Derived) and column.lexicon_id is not None
+        }
 
     def resolve(self, columns: int | Sequence[str]) -> Features:
         """Settle templates and columns for a corpus, by the names or the number of its columns, or raise Invalid."""

@@ -6,7 +6,7 @@ corpus, for jobs that make several runs over one.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -14,7 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from core.corpus.corpus import Corpus
-from core.evaluate.spans import Metrics, evaluate
+from core.evaluate.segmentation import codes_words, evaluate, vocabulary_score
+from core.evaluate.spans import Metrics
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.learn import checkpoint, memory, warm_start
 from core.learn.evaluation import Weights
 from core.learn.problem import Problem, compile_corpus
@@ -188,20 +190,22 @@ def train(
     corpus: Corpus,
     dev: Corpus | None,
     *,
+    lexicons: Lexicons = NO_LEXICONS,
     init: Model | None = None,
     resume: Path | None = None,
     carried: Sequence[Mapping[str, Any]] = (),
 ) -> Generator[Progress, None, TrainResult]:
     """Train a model.
 
-    `dev` is the corpus that the spec names; a fraction is split off here. `init` is a model whose weights to start
-    from, `resume` a checkpoint of this same run to go on from; `carried` as in `learn`.
+    `dev` is the corpus that the spec names; a fraction is split off here. `lexicons` are those that its features name.
+    `init` is a model whose weights to start from, `resume` a checkpoint of this same run to go on from; `carried` as in
+    `learn`.
     """
     passes = spec.trainer.passes
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
-    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus)
+    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
     problem = compiled.problem
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
     needed = memory.peak_bytes(spec, problem) / 2**20
@@ -215,6 +219,10 @@ def train(
         )
     dev_problem = None if dev is None else compiled.problem_of(dev)
     learned = yield from learn(spec, problem, dev_problem, start=start, resume=resume, carried=carried)
+    vocabulary: dict[str, Any] = {}
+    if dev is not None and dev_problem is not None:
+        score = vocabulary_score(corpus, dev, dev_problem.labels, learned.weights.decode(dev_problem))
+        vocabulary = {} if score is None else {"vocabulary": asdict(score)}
     return TrainResult(
         model=build_model(compiled, learned.weights),
         objective=learned.objective,
@@ -222,7 +230,7 @@ def train(
         train_seconds=learned.seconds,
         passes=learned.passes,
         stop_reason=learned.stop_reason,
-        metrics={} if learned.dev is None else {"dev": learned.dev.as_dict()},
+        metrics={} if learned.dev is None else {"dev": learned.dev.as_dict() | vocabulary},
         curve=learned.curve,
     )
 
@@ -311,9 +319,9 @@ def is_flat(curve: Sequence[Mapping[str, Any]], window: int, deviation: float) -
 
 
 def score_name(labels: tuple[str, ...]) -> ScoreName:
-    """Which figure is the score: span F1 when the labels code spans, else token accuracy."""
+    """Which figure is the score: F1 when the labels code spans or words, else token accuracy."""
     spans = any(label[1:2] == "-" and label[0] in "BIESMLU" for label in labels)
-    return "f1" if spans else "accuracy"
+    return "f1" if spans or codes_words(labels) else "accuracy"
 
 
 def score_of(metrics: Metrics, labels: tuple[str, ...]) -> float:

@@ -13,6 +13,7 @@ from core.corpus.corpus import Corpus
 from core.errors import Invalid
 from core.features.columns import Coder, Codes
 from core.features.index import Attributes, FeatureIndex, build, edge_slots_of, slots_of
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.settled import Features
 from core.features.several import Family, attributes_of, learn_families
 from core.inference.vector import padded
@@ -190,12 +191,11 @@ class Compiled:
         )
 
 
-def compile_corpus(features: Features, corpus: Corpus) -> Compiled:
-    """Compile a training corpus."""
+def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
+    """Compile a training corpus. `lexicons` are those that the features name, by id."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
-    coder = Coder.of(features, corpus)
-    codes = coder.code(corpus)
+    coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     index, attributes = build(slots_of(features, vocabularies), codes, corpus.offsets, features.cutoff)
     edge_index, edge_attributes = None, None

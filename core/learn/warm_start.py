@@ -109,8 +109,8 @@ def _same_column(model: Model, column: int, coder: Coder) -> Vocabulary | None:
     base = len(model.coder.base)
     if column < base:
         return coder.base[column] if column < len(coder.base) else None
-    old = model.coder.derived[column - base]
-    for derived in coder.derived:
+    old = model.coder.made[column - base]
+    for derived in coder.made:
         if (derived.name, derived.spec) == (old.name, old.spec):
             return derived.vocabulary
     return None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, DerivedColumn
 from core.features.index import FeatureIndex, Slots, Table, code_at, columns_of_values, keys_of
+from core.features.matching import restricted
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
@@ -106,7 +107,7 @@ def _used_entries(compiled: Compiled, kept: Sequence[tuple[Slots, Attributes]]) 
     """
     columns = [columns_of_values(slots, a.templates, a.value_starts) for slots, a in kept]
     coder = compiled.coder
-    whole = {derived.spec.of for derived in coder.derived}
+    whole = {column.spec.of for column in coder.made}
     whole |= {family.spec.chain.of for family in compiled.families if family.spec.chain is not None}
     entries = []
     for column, vocabulary in enumerate(coder.vocabularies):
@@ -132,9 +133,14 @@ def _restricted_to(coder: Coder, entries: list[NDArray[np.int64]]) -> Coder:
     base_count = len(coder.base)
     derived = tuple(
         DerivedColumn(d.name, d.spec, _restricted(d.vocabulary, used), _remapped(d.of_base, used))
-        for d, used in zip(coder.derived, entries[base_count:], strict=True)
+        for d, used in zip(coder.derived, entries[base_count:], strict=False)
     )
-    return Coder(tuple(_restricted(v, used) for v, used in zip(coder.base, entries, strict=False)), derived)
+    matched = tuple(
+        restricted(m, _restricted(m.vocabulary, used), _remapped(m.value_of, used))
+        for m, used in zip(coder.matched, entries[base_count + len(derived) :], strict=True)
+    )
+    base = tuple(_restricted(v, used) for v, used in zip(coder.base, entries, strict=False))
+    return Coder(base, derived, matched)
 
 
 def _restricted(vocabulary: Vocabulary, kept: NDArray[np.int64]) -> Vocabulary:

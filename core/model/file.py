@@ -20,10 +20,10 @@ from core.features.columns import Coder, DerivedColumn
 from core.features.index import Slots, Table
 from core.features.settled import Several, restored
 from core.features.several import NO_CELLS, Family
+from core.model import matchers
 from core.model.model import Attributes, Model, RichEdges
 
 MAGIC = b"TAGSMTH\x01"
-_VOCABULARY = {"text": np.uint8, "offsets": np.int64, "table": np.int32}
 _ATTRIBUTES = {
     "starts": np.int64,
     "labels": np.int16,
@@ -61,22 +61,27 @@ def load(path: Path) -> Model:
 
 
 def _description(model: Model) -> dict[str, Any]:
-    return {"labels": list(model.labels), "features": model.features.record()}
+    return {
+        "labels": list(model.labels),
+        "features": model.features.record(),
+        "matchers": matchers.description(model.coder.matched),
+    }
 
 
 def _arrays(model: Model) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for i, vocabulary in enumerate(model.coder.vocabularies):
-        for part in _VOCABULARY:
+        for part in matchers.VOCABULARY:
             arrays[f"vocabulary.{i}.{part}"] = getattr(vocabulary, part)
     for i, derived in enumerate(model.coder.derived):
         arrays[f"derived.{i}.of_base"] = derived.of_base
+    arrays |= matchers.arrays(model.coder.matched)
     arrays["table.keys"], arrays["table.rows"] = model.table.keys, model.table.rows
     for field in fields(Attributes):
         arrays[f"attributes.{field.name}"] = getattr(model.attributes, field.name)
     arrays["transitions"] = model.transitions
     for i, family in enumerate(model.families):
-        for part in _VOCABULARY:
+        for part in matchers.VOCABULARY:
             arrays[f"family.{i}.{part}"] = getattr(family.vocabulary, part)
         arrays[f"family.{i}.attributes"] = family.attributes
         arrays[f"family.{i}.of_base.starts"] = family.of_base.starts
@@ -92,9 +97,12 @@ def _model(source: flat_file.FlatFile) -> Model:
     header, array = source.header, source.array
     features = restored(header["features"])
     columns = features.columns
-    count = columns + len(features.derived)
+    first = columns + len(features.derived)
+    count = first + len(features.matched)
     vocabularies = [
-        Vocabulary(**{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in _VOCABULARY.items()})
+        Vocabulary(
+            **{part: array(f"vocabulary.{i}.{part}", dtype) for part, dtype in matchers.VOCABULARY.items()}
+        )
         for i in range(count)
     ]
     return Model(
@@ -106,6 +114,7 @@ def _model(source: flat_file.FlatFile) -> Model:
                 DerivedColumn(name, spec, vocabularies[columns + i], array(f"derived.{i}.of_base", np.int32))
                 for i, (name, spec) in enumerate(features.derived)
             ),
+            matchers.columns(source, features.matched, vocabularies[first:], vocabularies[:columns]),
         ),
         table=Table(array("table.keys", np.uint64), array("table.rows", np.int32)),
         attributes=Attributes(
@@ -128,7 +137,7 @@ def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
 
     return Family(
         spec,
-        Vocabulary(**{part: array(part, dtype) for part, dtype in _VOCABULARY.items()}),
+        Vocabulary(**{part: array(part, dtype) for part, dtype in matchers.VOCABULARY.items()}),
         array("attributes", np.int32),
         Cells(array("of_base.starts", np.int64), array("of_base.ids", np.int32), NO_CELLS.values),
     )
@@ -169,12 +178,12 @@ def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int
     return (
         _rises(a.starts, a.size, len(a.labels))
         and len(a.labels) == len(a.weights)
-        and _within(a.labels, labels)
+        and matchers.within(a.labels, 0, labels)
         and bool(np.isfinite(a.weights).all())
-        and _within(a.templates, len(slots.seeds))
+        and matchers.within(a.templates, 0, len(slots.seeds))
         and _rises(a.value_starts, a.singles, len(a.values))
         and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
-        and _table_is_sound(table, a.singles)
+        and matchers.is_sound(table, a.singles)
     )
 
 
@@ -183,9 +192,9 @@ def _family_is_sound(family: Family, model: Model) -> bool:
     values = 0 if chain is None else len(model.coder.base[chain.of])
     return (
         len(family.attributes) == len(family.vocabulary)
-        and _within(family.attributes - a.singles, a.size - a.singles)
+        and matchers.within(family.attributes - a.singles, 0, a.size - a.singles)
         and _rises(cells.starts, values, len(cells.ids))
-        and _within(cells.ids, len(family.vocabulary))
+        and matchers.within(cells.ids, 0, len(family.vocabulary))
     )
 
 
@@ -195,20 +204,4 @@ def _rises(starts: NDArray[np.int64], count: int, end: int) -> bool:
         and starts[0] == 0
         and starts[-1] == end
         and bool((np.diff(starts) >= 0).all())
-    )
-
-
-def _within(ids: NDArray[Any], count: int) -> bool:
-    return len(ids) == 0 or (int(ids.min()) >= 0 and int(ids.max()) < count)
-
-
-def _table_is_sound(table: Table, entries: int) -> bool:
-    capacity = len(table.keys)
-    filled = table.keys != 0
-    return (
-        capacity == len(table.rows)
-        and capacity >= 2
-        and capacity & (capacity - 1) == 0
-        and 2 * int(np.count_nonzero(filled)) <= capacity
-        and _within(table.rows[filled], entries)
     )

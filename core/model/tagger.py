@@ -16,6 +16,7 @@ from core.corpus.named import Gathered, WrongAttribute
 from core.corpus.vocabulary import pack
 from core.errors import Fault, Invalid
 from core.features.index import UNKNOWN, Slots, feature_key, find
+from core.features.matching import Text
 from core.features.several import NO_CELLS, Family
 from core.inference import vector as v
 from core.inference.chain import Floats, viterbi
@@ -276,7 +277,7 @@ class Tagger:
             return self._code_bags(tokens, readonly(offsets, np.int64))
         columns = self._columns(sentences, tokens)
         coder = self.model.coder
-        codes = np.empty((len(coder.base) + len(coder.derived), len(tokens)), np.int32)
+        codes = np.empty((len(coder.vocabularies), len(tokens)), np.int32)
         for i, vocabulary in enumerate(coder.base):
             codes[i] = vocabulary.lookup(*pack(columns[i]))
         for i, derived in enumerate(coder.derived, start=len(coder.base)):
@@ -287,15 +288,21 @@ class Tagger:
             column = columns[derived.spec.of]
             codes[i, unknown] = derived.ids_of([column[k] for k in unknown.tolist()])
             derived.mark_first(codes[i], offsets)
-        offsets = readonly(offsets, np.int64)
+        places = readonly(offsets, np.int64)
+        texts: dict[int, Text] = {}
+        for i, matched in enumerate(coder.matched, start=len(coder.base) + len(coder.derived)):
+            of = matched.spec.of
+            if of not in texts:
+                texts[of] = _text(columns[of], codes[of], len(coder.base[of]), places)
+            codes[i] = matched.codes(texts[of])
         if not self.model.families:
-            return Coded(readonly(codes, np.int32), offsets)
+            return Coded(readonly(codes, np.int32), places)
         several = [
             part
             for family in self.model.families
-            for part in family.of_tokens(_taken_apart(family, codes, columns), offsets)
+            for part in family.of_tokens(_taken_apart(family, codes, columns), places)
         ]
-        return Coded(readonly(codes, np.int32), offsets, merged(several))
+        return Coded(readonly(codes, np.int32), places, merged(several))
 
     def _code_bags(self, tokens: list[Any], offsets: NDArray[np.int64]) -> Coded:
         gathered = Gathered()
@@ -374,6 +381,15 @@ def _rich(model: Model, width: int) -> RichWeights:
     a, table, labels = model.edges.attributes, model.edges.table, len(model.labels)
     places = readonly(a.labels // labels * width + a.labels % labels, np.int32)
     return RichWeights(Lookup(slots, table.keys, table.rows), a.starts, places, a.weights)
+
+
+def _text(strings: Sequence[str], codes: NDArray[np.int32], known: int, offsets: NDArray[np.int64]) -> Text:
+    """A column as those that look at sentences take it: strings that the model lacks are numbered behind its own."""
+    ids = codes.copy()
+    numbers: dict[str, int] = {}
+    for place in np.flatnonzero(codes == UNKNOWN).tolist():
+        ids[place] = numbers.setdefault(strings[place], known + len(numbers))
+    return Text(ids, list(numbers), offsets)
 
 
 def _dense(model: Model) -> Floats:

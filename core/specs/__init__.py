@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from core.features.matched import MatchedSpec
 from core.specs.compare import CompareSpec
 from core.specs.evaluate import EvaluateSpec
 from core.specs.parts import (
@@ -39,6 +40,7 @@ __all__ = [
     "TrainSpec",
     "TuneSpec",
     "check_against",
+    "lexicon_columns",
     "parse_job",
 ]
 
@@ -71,3 +73,11 @@ def check_against(spec: JobSpec, columns: int | Sequence[str]) -> None:
         spec.check_columns(columns)
     elif not isinstance(spec, EvaluateSpec):
         spec.features.resolve(columns)
+
+
+def lexicon_columns(spec: JobSpec) -> list[tuple[str, MatchedSpec]]:
+    """The columns that need a lexicon, with their names; those of every candidate of a search."""
+    if isinstance(spec, EvaluateSpec):
+        return []
+    learnings = [c.learning for c in spec.candidates] if isinstance(spec, TuneSpec) else [spec]
+    return [pair for learning in learnings for pair in learning.features.lexicons.items()]

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from core.errors import Conflict, NotFound
-from core.store import checkpoints, clock, corpora, events, models, paging, tables
+from core.store import checkpoints, clock, corpora, events, lexicons, models, paging, tables
 from core.store.ids import new_id
 from core.store.states import HELD, TERMINAL, TRANSITIONS, State, Transition
 
@@ -87,10 +87,11 @@ def create(
     spec: Mapping[str, Any],
     corpora_used: Sequence[str] = (),
     versions_used: Sequence[tuple[str, int]] = (),
+    lexicons_used: Sequence[str] = (),
     model: str | None = None,
     request_id: str | None = None,
 ) -> JobRow:
-    """Store a queued job. The corpora it reads and the versions it uses cannot be deleted until it has ended."""
+    """Store a queued job. The corpora, versions and lexicons it uses cannot be deleted until it has ended."""
     wanted = list(dict.fromkeys(corpora_used))
     # The lock is the other half of the one in `corpora.delete`.
     query = sa.select(tables.corpus.c.id).where(tables.corpus.c.id.in_(wanted))
@@ -100,6 +101,7 @@ def create(
             raise corpora.missing(corpus_id)
     for name, number in versions_used:
         models.hold(conn, name, number)
+    held = lexicons.hold(conn, lexicons_used)
     now = clock.now(conn)
     values = {
         "id": new_id("job"),
@@ -118,6 +120,8 @@ def create(
     job = _make(conn.execute(_job.insert().values(**values).returning(*_COLUMNS)).one())
     if wanted:
         conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
+    if held:
+        conn.execute(tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in held])
     if versions_used:
         rows = [{"job_id": job.id, "model": name, "version": number} for name, number in versions_used]
         conn.execute(tables.job_version.insert(), rows)

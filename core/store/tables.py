@@ -55,6 +55,22 @@ corpus = sa.Table(
     sa.Index(None, "created_at", "id"),
 )
 
+# The id is made from the content, so that the same lexicon is stored once.
+lexicon = sa.Table(
+    "lexicon",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("entries", sa.BigInteger, nullable=False),
+    sa.Column("classes", sa.BigInteger, nullable=False),
+    sa.Column("sha256", sa.String(64), nullable=False),
+    sa.Column("size_bytes", sa.BigInteger, nullable=False),
+    sa.Column("created_at", UtcDateTime(), nullable=False),
+    sa.Column("blob_id", sa.ForeignKey("blob.id"), nullable=False, unique=True),
+    sa.Index(None, "created_at", "id"),
+)
+
 job = sa.Table(
     "job",
     metadata,
@@ -90,6 +106,14 @@ job_corpus = sa.Table(
     metadata,
     sa.Column("job_id", sa.ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("corpus_id", sa.ForeignKey("corpus.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
+# Which lexicons a job reads: likewise. Versions carry what they need of theirs.
+job_lexicon = sa.Table(
+    "job_lexicon",
+    metadata,
+    sa.Column("job_id", sa.ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("lexicon_id", sa.ForeignKey("lexicon.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
 # Which versions a job starts from: likewise. Goes with the version, once no job needs that any more.

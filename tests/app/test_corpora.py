@@ -46,7 +46,13 @@ def test_options_of_the_format_are_taken_from_the_query_and_kept(http: httpx.Cli
     response = upload(http, "上海  市\n".encode(), format="segmented", coding="2")
     assert response.status_code == 201, response.text
     corpus = response.json()
-    assert corpus["options"] == {"labels": None, "repair": False, "labelled": True, "coding": 2, "tags": "none"}
+    assert corpus["options"] == {
+        "labels": None,
+        "repair": False,
+        "labelled": True,
+        "coding": 2,
+        "tags": "none",
+    }
     assert corpus["labels"] == ["B", "I"]
     assert http.get(f"/corpora/{corpus['id']}").json() == corpus
 

@@ -176,4 +176,4 @@ def test_a_model_with_patterns_tags_the_same_from_its_file(tmp_path: Path) -> No
 def test_presets_name_every_column_they_derive(preset: Any) -> None:
     _, derived = PRESETS[preset](2)
     features = FeatureSpec(preset=preset).resolve(2)
-    assert {name for name, _ in features.derived} == set(derived)
+    assert {name for name, _ in (*features.derived, *features.matched)} == set(derived)

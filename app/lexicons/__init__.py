@@ -1,0 +1,1 @@
+"""Lexicons: upload, list, download, delete."""

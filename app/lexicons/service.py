@@ -1,0 +1,86 @@
+"""What can be done with lexicons."""
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+
+import anyio.to_thread
+
+from app.corpora.service import UNNAMED
+from app.corpora.upload import Declared, Upload
+from core.lexicon.lexicon import Lexicon, LexiconReader, known_kind
+from core.settings import MIB, Settings
+from core.store import blobs, lexicons
+from core.store.engine import Database
+from core.store.lexicons import LexiconRow
+from core.store.paging import Page
+
+#: After decompression. Lists are read whole, as Python strings: some ten times as much memory while that lasts.
+MAX_LEXICON_BYTES = 64 * MIB
+
+
+async def create(
+    body: AsyncIterator[bytes],
+    declared: Declared,
+    name: str | None,
+    *,
+    settings: Settings,
+    database: Database,
+    threads: anyio.CapacityLimiter,
+) -> tuple[LexiconRow, bool]:
+    """Read a body to its end and store it as a lexicon, or raise and store nothing; (lexicon, whether it is new)."""
+    reader = LexiconReader(known_kind(declared.format), max_line_bytes=settings.max_line_bytes)
+    limit = min(MAX_LEXICON_BYTES, settings.max_corpus_bytes)
+    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=settings.data_dir / "spool") as upload:
+        await upload.receive(body, threads)
+
+        def store() -> tuple[LexiconRow, bool]:
+            row = _row(upload, name or upload.filename or UNNAMED)
+            with database.write() as conn:
+                return lexicons.insert(conn, row, upload.chunks())
+
+        return await anyio.to_thread.run_sync(store, limiter=threads)
+
+
+def page(database: Database, limit: int, cursor: str | None) -> Page[LexiconRow]:
+    """List lexicons, newest first."""
+    with database.read() as conn:
+        return lexicons.page(conn, limit, cursor)
+
+
+def get(database: Database, lexicon_id: str) -> LexiconRow:
+    """Give one lexicon."""
+    with database.read() as conn:
+        return lexicons.get(conn, lexicon_id)
+
+
+def content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[bytes]]:
+    """Give a lexicon and its text, with no transaction open while a slow client reads."""
+    with database.read() as conn:
+        row = lexicons.get(conn, lexicon_id)
+        blob_id = lexicons.blob_id(conn, lexicon_id)
+    return row, blobs.stream(database, blob_id)
+
+
+def delete(database: Database, lexicon_id: str) -> None:
+    """Remove a lexicon that no unfinished job needs."""
+    with database.write() as conn:
+        lexicons.delete(conn, lexicon_id)
+
+
+def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:
+    read = upload.finish()
+    digest, size_bytes = hashlib.sha256(), 0
+    for chunk in upload.chunks():
+        digest.update(chunk)
+        size_bytes += len(chunk)
+    return LexiconRow(
+        id=lexicons.id_of(read.kind, digest.hexdigest()),
+        name=name,
+        kind=read.kind,
+        entries=len(read.entries),
+        classes=len(set(read.classes)),
+        sha256=digest.hexdigest(),
+        size_bytes=size_bytes,
+        created_at=datetime.now(UTC),
+    )
