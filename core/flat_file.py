@@ -2,6 +2,7 @@
 
     8 bytes  magic, with the version of the format
     8 bytes  length of the header, little-endian
+    32 bytes sha256 of the header
     header   JSON: a description, and of each array its type, shape and place; sha256 of all that follows
     arrays   each at a multiple of 64 bytes, little-endian
 
@@ -23,6 +24,7 @@ from core.errors import Invalid
 from core.jit import readonly
 
 _ALIGNMENT = 64
+_BEFORE_HEADER = 8 + 8 + 32
 _MAX_HEADER = 64 << 20
 
 
@@ -44,10 +46,11 @@ def save(path: Path, magic: bytes, description: Mapping[str, Any], arrays: Mappi
     header = json.dumps(
         {**description, "arrays": places, "sha256": payload.hexdigest()}, sort_keys=True, ensure_ascii=False
     ).encode("utf-8", "surrogatepass")
-    header += b" " * (-(16 + len(header)) % _ALIGNMENT)
+    header += b" " * (-(_BEFORE_HEADER + len(header)) % _ALIGNMENT)
+    before = magic + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest()
     whole = hashlib.sha256()
     with path.open("wb") as out:
-        for piece in (magic + len(header).to_bytes(8, "little") + header, *_pieces(arrays)):
+        for piece in (before, header, *_pieces(arrays)):
             out.write(piece)
             whole.update(piece)
     return whole.hexdigest()
@@ -61,7 +64,7 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
 
 @dataclass(frozen=True, eq=False)
 class FlatFile:
-    """A file mapped read-only, its checksum right."""
+    """A file mapped read-only, its checksums right."""
 
     header: dict[str, Any]
     payload: NDArray[np.uint8]
@@ -78,11 +81,13 @@ class FlatFile:
         if raw[:8].tobytes() != magic:
             raise CorruptFile("The file is of another kind, or of another version of the format")
         length = int.from_bytes(raw[8:16].tobytes(), "little")
-        if length > min(_MAX_HEADER, len(raw) - 16):
+        if length > min(_MAX_HEADER, len(raw) - _BEFORE_HEADER):
             raise CorruptFile("The file is cut short")
+        text, payload = raw[_BEFORE_HEADER:][:length].tobytes(), raw[_BEFORE_HEADER + length :]
+        if hashlib.sha256(text).digest() != raw[16:_BEFORE_HEADER].tobytes():
+            raise CorruptFile("The file's header is damaged")
         try:
-            header = json.loads(raw[16 : 16 + length].tobytes().decode("utf-8", "surrogatepass"))
-            payload = raw[16 + length :]
+            header = json.loads(text.decode("utf-8", "surrogatepass"))
             sound = hashlib.sha256(payload.data).hexdigest() == header["sha256"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptFile(f"The file's header is damaged ({error.__class__.__name__})") from None

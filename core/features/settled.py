@@ -175,7 +175,7 @@ def restored(record: dict[str, Any]) -> Features:
         for kind, literals, slots, syntax in record["templates"]
     )
     derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
-    independent = record.get("structure") == "independent"
+    independent = record["structure"] == "independent"
     return settle(
         templates, derived, record["names"], int(record["cutoff"]), seen_pairs=False, independent=independent
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core import flat_file
 from core.flat_file import CorruptFile
 
-MAGIC = b"TAGSMCP\x01"
+MAGIC = b"TAGSMCP\x02"
 
 #: What the loop keeps besides arrays.
 KEPT = (

@@ -23,7 +23,7 @@ from core.features.several import NO_CELLS, Family
 from core.model import matchers
 from core.model.model import Attributes, Model, RichEdges
 
-MAGIC = b"TAGSMTH\x01"
+MAGIC = b"TAGSMTH\x02"
 _ATTRIBUTES = {
     "starts": np.int64,
     "labels": np.int16,

@@ -54,7 +54,7 @@ def columns(
     base: Sequence[Vocabulary],
 ) -> tuple[MatchedColumn, ...]:
     """The columns of a file, or Invalid when its arrays contradict each other."""
-    header = source.header.get("matchers", {"used": [], "made": []})
+    header = source.header["matchers"]
     made = [_matcher(source, i, said, base) for i, said in enumerate(header["made"])]
     out = []
     for i, ((name, spec), vocabulary, number) in enumerate(
