@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.body import Body
 
@@ -50,12 +50,6 @@ class TagRequest(Body):
     def texts(self) -> list[str]:
         """The texts to cut into words."""
         return [self.text] if isinstance(self.text, str) else self.text or []
-
-    @model_validator(mode="after")
-    def _sentences_or_text(self) -> "TagRequest":
-        if ("sentences" in self.model_fields_set) == (self.text is not None):
-            raise ValueError("give sentences or a text")
-        return self
 
 
 class Span(BaseModel):

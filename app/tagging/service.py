@@ -96,6 +96,9 @@ def parse(raw: bytes) -> TagRequest:
         request = TagRequest.model_validate_json(raw)
     except ValidationError as error:
         raise _invalid(error) from None
+    if ("sentences" in request.model_fields_set) == (request.text is not None):
+        fault = Fault("give sentences or a text", pointer="/sentences" if request.text is None else "/text")
+        raise Invalid("The request is not valid.", [fault], code="invalid_request")
     for name, default in NOT_YET.items():
         value = getattr(request, name)
         if value != default:

@@ -12,6 +12,8 @@ from core import specs
 CONTRACT = {
     ("post", "/corpora"), ("get", "/corpora"), ("get", "/corpora/{corpus_id}"), ("delete", "/corpora/{corpus_id}"),
     ("get", "/corpora/{corpus_id}/report"), ("get", "/corpora/{corpus_id}/content"),
+    ("post", "/lexicons"), ("get", "/lexicons"), ("get", "/lexicons/{lexicon_id}"),
+    ("delete", "/lexicons/{lexicon_id}"), ("get", "/lexicons/{lexicon_id}/content"),
     ("post", "/jobs"), ("get", "/jobs"), ("get", "/jobs/{job_id}"), ("get", "/jobs/{job_id}/events"),
     ("post", "/jobs/{job_id}/cancel"), ("get", "/jobs/{job_id}/table.csv"), ("get", "/jobs/{job_id}/plot.svg"),
     ("get", "/models"), ("get", "/models/{name}"), ("get", "/models/{name}/versions"),
