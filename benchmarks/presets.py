@@ -3,23 +3,23 @@
     python -m benchmarks.presets --data ../shared/data [--task ner-spanish]
 
 Trained on the training part alone; scored once, at the end, on the official test part (test B of CoNLL-2002). F1 is
-that of chunks by conlleval's rules, of words for segmentation; parts of speech are scored by accuracy. No lexicons.
+that of chunks by conlleval's rules; parts of speech are scored by accuracy. No lexicons. The preset `segmentation`
+has a benchmark of its own.
 """
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import common, learners, zhou
+from benchmarks import common, learners
 from core import warm
 from core.corpus import formats
 from core.corpus.corpus import Corpus
-from core.corpus.segmentation import LABELS, encode, word_starts
 from core.evaluate.spans import evaluate
 from core.features import preview
 from core.features.presets import Preset
@@ -37,7 +37,7 @@ class Task:
     preset: Preset
     corpus: str
     parts: Callable[[Path], tuple[Corpus, Corpus]]  # training and test
-    score: str  # "f1", "accuracy" or "words"
+    score: str  # "f1" or "accuracy"
 
 
 def _columns(folder: str, train: str, test: str) -> Callable[[Path], tuple[Corpus, Corpus]]:
@@ -57,30 +57,12 @@ def _ewt(data: Path) -> tuple[Corpus, Corpus]:
     return read("train"), read("test")
 
 
-def _pku(data: Path) -> tuple[Corpus, Corpus]:
-    folder = data / "pku_cws"
-    train = zhou.segmented(common.read(folder / "199801.txt"), tagged=True)
-    test = zhou.segmented(common.read(folder / "pku_test_gold.utf8"), tagged=False)
-    return learners.corpus(_characters(train)), learners.corpus(_characters(test))
-
-
-def _characters(sentences: Iterator[list[str]]) -> bytes:
-    """A character a line with its place in the word, four labels."""
-    lines: list[str] = []
-    for words in sentences:
-        codes = encode(np.array([len(word) for word in words], np.int64), 4).tolist()
-        lines += [f"{c} {LABELS[4][code]}" for c, code in zip("".join(words), codes, strict=True)]
-        lines.append("")
-    return "\n".join(lines).encode()
-
-
 TASKS = {
     "chunking": Task("chunking", "CoNLL-2000", _columns("conll2000", "train.txt", "test.txt"), "f1"),
     "ner-spanish": Task("ner", "CoNLL-2002 Spanish", _columns("conll2002", "esp.train", "esp.testb"), "f1"),
     "ner-dutch": Task("ner", "CoNLL-2002 Dutch", _columns("conll2002", "ned.train", "ned.testb"), "f1"),
     "pos-ewt": Task("pos", "UD English EWT, universal tags", _ewt, "accuracy"),
     "pos-genia": Task("pos", "GENIA", _columns("genia_pos", "train.tsv", "test.tsv"), "accuracy"),
-    "segmentation": Task("segmentation", "PKU, four labels", _pku, "words"),
     "generic-chunking": Task("generic", "CoNLL-2000", _columns("conll2000", "train.txt", "test.txt"), "f1"),
     "generic-spanish": Task(
         "generic", "CoNLL-2002 Spanish", _columns("conll2002", "esp.train", "esp.testb"), "f1"
@@ -97,7 +79,7 @@ def measure(task: Task, data: Path) -> dict[str, Any]:
         "preset": task.preset,
         "corpus": task.corpus,
         "score": task.score,
-        "test": scores(task, result.model, test),
+        "test": scores(result.model, test),
         "templates": len(counts.templates),
         "attributes": counts.attributes,
         "parameters": counts.parameters,
@@ -107,68 +89,50 @@ def measure(task: Task, data: Path) -> dict[str, Any]:
     }
 
 
-def scores(task: Task, model: Model, test: Corpus) -> dict[str, float]:
+def scores(model: Model, test: Corpus) -> dict[str, float]:
     assert test.labels is not None
     names = list(model.labels)
     known = {name: i for i, name in enumerate(dict.fromkeys([*names, *test.labels.vocabulary.strings()]))}
     of_label = np.array([known[name] for name in test.labels.vocabulary.strings()], np.int32)
     gold = of_label[test.labels.ids]
     found = Tagger(model).decode(Coded(model.coder.code(test), test.offsets))
-    if task.score == "words":
-        return words(list(known), gold, found, test)
     metrics = evaluate(list(known), gold, found, test.offsets)
     return {"f1": round(metrics.f1, 2), "accuracy": round(metrics.accuracy, 2)}
 
 
-def words(names: list[str], gold: Any, found: Any, test: Corpus) -> dict[str, float]:
-    """Precision, recall and F1 of words: stretches that begin and end alike."""
-    sides = []
-    for labels in (gold, found):
-        starts = np.flatnonzero(word_starts(names, labels, test.offsets))
-        stops = np.append(starts[1:], test.tokens)
-        sides.append(starts * (test.tokens + 1) + stops)
-    right = len(np.intersect1d(*sides))
-    precision, recall = right / len(sides[1]), right / len(sides[0])
-    return {
-        "f1": round(200 * precision * recall / (precision + recall), 2),
-        "precision": round(100 * precision, 2),
-        "recall": round(100 * recall, 2),
-    }
-
-
 def rewritten(page: str, result: dict[str, Any]) -> str:
-    """The page of presets with the figures of each at the end of its section."""
+    """The page of presets with the figures of each at the end of its section; what has none recorded stays."""
     sections = re.split(r"(?m)^(?=## )", page)
     return (
         "".join(
             [
                 sections[0],
-                *(
-                    section.partition("\n|")[0].rstrip() + "\n" + _table(section, result)
-                    for section in sections[1:]
-                ),
+                *(_with_table(section, result) for section in sections[1:]),
             ]
         ).rstrip("\n")
         + "\n"
     )
 
 
-def _table(section: str, result: dict[str, Any]) -> str:
+def _with_table(section: str, result: dict[str, Any]) -> str:
     name = section.partition("`")[2].partition("`")[0]
     rows = [row for row in result.values() if row.get("preset") == name]
+    if not rows:
+        return section
     lines = [
         f"| {row['corpus']} | {_said(row)} | {row['templates']} | {row['attributes']:,} | {row['parameters']:,} | "
         f"{row['active_features']:,} | {row['train_seconds']:.0f} |"
         for row in rows
     ]
     head = "| corpus | test | templates | attributes | weights | of them not zero | seconds |"
-    return "\n".join(["", head, "|" + "---|" * 7, *lines, "", ""]) if lines else "\n"
+    text = section.partition("\n|")[0].rstrip()
+    return "\n".join([text, "", head, "|" + "---|" * 7, *lines, "", ""])
 
 
 def _said(row: dict[str, Any]) -> str:
     if row["score"] == "accuracy":
         return f"accuracy {row['test']['accuracy']:.2f}"
-    return f"F1 {row['test']['f1']:.2f}" + (" of words" if row["score"] == "words" else "")
+    return f"F1 {row['test']['f1']:.2f}"
 
 
 def main() -> None:
