@@ -100,7 +100,7 @@ def sequence_posterior(
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
         log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
-        ch.log_backward(c, at, n, own, log_z, paired, m.labels, m.width)
+        ch.log_backward(c, at, n, own, paired, m.labels, m.width)
     elif paired:
         ch.add_pairs(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)

@@ -32,8 +32,8 @@ def _marginals(
             # Scores too far apart for these sums: again by their logarithms.
             for k in range(n * width):
                 c.psi[k] = s.scores[k]
-            log_z = ch.log_forward(c, 0, n, e, labels, width)
-            ch.log_backward(c, 0, n, e, log_z, False, labels, width)
+            ch.log_forward(c, 0, n, e, labels, width)
+            ch.log_backward(c, 0, n, e, False, labels, width)
         for t in range(n):
             for y in range(labels):
                 out[begin + t, y] = c.beta[t * width + y]

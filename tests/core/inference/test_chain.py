@@ -59,7 +59,7 @@ def test_log_space_equals_enumeration(n, labels):
     emissions, transitions = _random(11, n, labels)
     e, c, _, width = _prepared(emissions, transitions, np.float64)
     log_z = ch.log_forward(c, 0, n, e, labels, width)
-    ch.log_backward(c, 0, n, e, log_z, True, labels, width)
+    ch.log_backward(c, 0, n, e, True, labels, width)
     expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
     assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-12)
     np.testing.assert_allclose(c.beta.reshape(n, width)[:, :labels], expected_tokens, atol=1e-11)
@@ -74,7 +74,7 @@ def test_log_space_in_float32_leaves_nothing_in_the_padding():
     e, c, _, width = _prepared(emissions, transitions, np.float32)
     c.alpha[:] = c.beta[:] = 7.0
     log_z = ch.log_forward(c, 0, 6, e, 5, width)
-    ch.log_backward(c, 0, 6, e, log_z, True, 5, width)
+    ch.log_backward(c, 0, 6, e, True, 5, width)
     expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
     tokens, pairs = c.beta.reshape(6, width), c.pairs.reshape(5, width)
     assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-6)
@@ -82,6 +82,24 @@ def test_log_space_in_float32_leaves_nothing_in_the_padding():
     np.testing.assert_allclose(pairs[:, :5], expected_pairs.sum(axis=0), atol=1e-4)
     assert not tokens[:, 5:].any()
     assert not pairs[:, 5:].any()
+
+
+def test_log_space_keeps_its_digits_when_scores_are_huge():
+    """The sum of the scores of 60 tokens has no digits left in float32 for what differs; marginals must have."""
+    emissions, transitions = _random(13, 60, 5)
+    emissions += 1e6 * np.random.default_rng(5).normal(size=(60, 1))
+    found = {}
+    for dtype in (np.float32, np.float64):
+        e, c, _, width = _prepared(emissions, transitions, dtype)
+        log_z = ch.log_forward(c, 0, 60, e, 5, width)
+        ch.log_backward(c, 0, 60, e, True, 5, width)
+        found[dtype] = log_z, c.beta.reshape(60, width)[:, :5], c.pairs.reshape(5, width)[:, :5]
+    (log_z, tokens, pairs), (exact_z, exact_tokens, _) = found[np.float32], found[np.float64]
+    assert log_z == pytest.approx(exact_z, rel=1e-6)
+    np.testing.assert_allclose(tokens.sum(axis=1), 1.0, atol=1e-5)
+    assert pairs.sum() == pytest.approx(59, rel=1e-5)
+    # Scores of a million are given to a sixteenth.
+    np.testing.assert_allclose(tokens, exact_tokens, atol=0.05)
 
 
 def test_scores_beyond_the_range_of_float32_are_noticed():
@@ -164,7 +182,7 @@ def test_with_transitions_of_each_token_forward_backward_equals_enumeration(n, l
 def test_with_transitions_of_each_token_log_space_equals_enumeration(n, labels, dtype, spread, tolerance):
     emissions, matrices, c, e, width = _rich(n + 20, n, labels, dtype, spread)
     log_z = ch.log_forward(c, AT, n, e, labels, width)
-    ch.log_backward(c, AT, n, e, log_z, True, labels, width)
+    ch.log_backward(c, AT, n, e, True, labels, width)
     assert log_z == pytest.approx(naive.log_z(emissions, matrices), rel=1e-6)
     _check_rich(c, emissions, matrices, width, tolerance)
 
