@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pycrfsuite
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,7 +219,6 @@ def test_a_fault_of_json_lines_names_its_line_and_place(line: str, reason: str) 
 
 
 def test_json_lines_hold_what_python_crfsuite_makes_of_feature_dicts() -> None:
-    pycrfsuite = pytest.importorskip("pycrfsuite")
     tokens: list[dict[str, Any]] = [
         {"word": "Paris", "length": 5, "capital": True, "digit": False, "none": 0.0, "a:b": 2},
         {"prefix": ["P", "Pa"], "near": {"word": "in", "far": {"x": 0.5}}, "": "empty"},

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pycrfsuite
 import pytest
 
 from core.corpus.corpus import Corpus
@@ -59,7 +60,6 @@ def run(corpus: Corpus, trainer: dict[str, Any], **features: Any) -> TrainResult
 
 
 def test_the_objective_with_real_values_is_python_crfsuites(tmp_path: Path) -> None:
-    pycrfsuite = pytest.importorskip("pycrfsuite")
     data = samples()
     trainer = pycrfsuite.Trainer(
         verbose=False,
