@@ -9,10 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import Conflict, NotFound
-from core.store import blobs, paging, tables
+from core.errors import NotFound
+from core.store import blobs, paging, tables, texts
 from core.store.ids import new_id
-from core.store.states import TERMINAL
 
 #: Columns of the table that make a `CorpusRow`.
 _COLUMNS = [column for column in tables.corpus.c if column.name != "blob_id"]
@@ -66,36 +65,17 @@ def content(conn: Connection, corpus_id: str) -> Iterator[bytes]:
 
 def blob_id(conn: Connection, corpus_id: str) -> str:
     """Give the id of the text, for `blobs.stream`."""
-    query = sa.select(tables.corpus.c.blob_id).where(tables.corpus.c.id == corpus_id)
-    found = conn.execute(query).scalar_one_or_none()
-    if found is None:
-        raise missing(corpus_id)
-    return str(found)
+    return texts.blob_id(conn, tables.corpus, corpus_id)
 
 
 def delete(conn: Connection, corpus_id: str) -> None:
     """Remove a corpus and its text, unless a job still needs it."""
-    corpus, job, uses = tables.corpus, tables.job, tables.job_corpus
-    # The lock keeps a job from being created on it between the check and the removal.
-    query = sa.select(corpus.c.blob_id).where(corpus.c.id == corpus_id).with_for_update()
-    found = conn.execute(query).scalar_one_or_none()
-    if found is None:
-        raise missing(corpus_id)
-    users = (
-        sa.select(job.c.id)
-        .join(uses, uses.c.job_id == job.c.id)
-        .where(uses.c.corpus_id == corpus_id, job.c.state.not_in(TERMINAL))
-    )
-    user = conn.execute(users.limit(1)).scalar_one_or_none()
-    if user is not None:
-        raise Conflict(f"corpus {corpus_id} is needed by {user}, which has not ended", code="corpus_in_use")
-    conn.execute(corpus.delete().where(corpus.c.id == corpus_id))
-    blobs.delete(conn, found)
+    texts.delete(conn, tables.corpus, tables.job_corpus, corpus_id)
 
 
 def missing(corpus_id: str) -> NotFound:
     """The error for a corpus that is not there."""
-    return NotFound(f"there is no corpus {corpus_id}", code="corpus_not_found")
+    return texts.missing(tables.corpus, corpus_id)
 
 
 def _make(row: Row[Any]) -> CorpusRow:

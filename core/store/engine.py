@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from sqlalchemy import event, exc
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 
 from core.errors import Invalid, Unavailable
@@ -215,3 +216,11 @@ def _is_outage(error: exc.OperationalError) -> bool:
     # Without a code of the server's own, psycopg could not reach it at all; class 57 is a server going down.
     state = getattr(error.orig, "sqlstate", None)
     return state is None or state.startswith(("08", "53", "57"))
+
+
+def insert_if_new(conn: Connection, table: sa.Table, values: Mapping[str, Any]) -> bool:
+    """Insert a row unless there is one with its key, also one that a transaction under way brings; whether it was."""
+    insert = (postgresql if conn.dialect.name == "postgresql" else sqlite).insert(table)
+    # What is returned tells: the count of rows is not known of every driver.
+    done = insert.values(**values).on_conflict_do_nothing().returning(sa.literal(1))
+    return conn.execute(done).first() is not None

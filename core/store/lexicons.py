@@ -10,12 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import Conflict, NotFound
+from core.errors import NotFound
 from core.lexicon.lexicon import Lexicon, known_kind, read_lexicon
-from core.store import blobs, paging, tables
-from core.store.engine import Database
+from core.store import blobs, paging, tables, texts
+from core.store.engine import Database, insert_if_new
 from core.store.ids import new_id
-from core.store.states import TERMINAL
 
 #: Columns of the table that make a `LexiconRow`.
 _COLUMNS = [column for column in tables.lexicon.c if column.name != "blob_id"]
@@ -53,8 +52,11 @@ def insert(conn: Connection, row: LexiconRow, chunks: Iterable[bytes]) -> tuple[
     if blob.sha256 != row.sha256:
         raise ValueError("the text is not the one that the lexicon was made from")
     values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
-    conn.execute(tables.lexicon.insert().values(**values, blob_id=blob.id))
-    return row, True
+    stored = insert_if_new(conn, tables.lexicon, {**values, "blob_id": blob.id})
+    if not stored:
+        # Somebody else's upload of the same text ended while this one was being written.
+        blobs.delete(conn, blob.id)
+    return (row, True) if stored else (get(conn, row.id), False)
 
 
 def get(conn: Connection, lexicon_id: str) -> LexiconRow:
@@ -72,11 +74,7 @@ def page(conn: Connection, limit: int, cursor: str | None = None) -> paging.Page
 
 def blob_id(conn: Connection, lexicon_id: str) -> str:
     """Give the id of the text, for `blobs.stream`."""
-    query = sa.select(tables.lexicon.c.blob_id).where(tables.lexicon.c.id == lexicon_id)
-    found = conn.execute(query).scalar_one_or_none()
-    if found is None:
-        raise missing(lexicon_id)
-    return str(found)
+    return texts.blob_id(conn, tables.lexicon, lexicon_id)
 
 
 def load(db: Database, lexicon_id: str, max_line_bytes: int) -> Lexicon:
@@ -99,29 +97,12 @@ def hold(conn: Connection, lexicon_ids: Iterable[str]) -> list[str]:
 
 def delete(conn: Connection, lexicon_id: str) -> None:
     """Remove a lexicon and its text, unless a job still needs it. Versions made with it carry what they need."""
-    lexicon, job, uses = tables.lexicon, tables.job, tables.job_lexicon
-    # The lock is the other half of the one in `hold`.
-    query = sa.select(lexicon.c.blob_id).where(lexicon.c.id == lexicon_id).with_for_update()
-    found = conn.execute(query).scalar_one_or_none()
-    if found is None:
-        raise missing(lexicon_id)
-    users = (
-        sa.select(job.c.id)
-        .join(uses, uses.c.job_id == job.c.id)
-        .where(uses.c.lexicon_id == lexicon_id, job.c.state.not_in(TERMINAL))
-    )
-    user = conn.execute(users.limit(1)).scalar_one_or_none()
-    if user is not None:
-        raise Conflict(
-            f"lexicon {lexicon_id} is needed by {user}, which has not ended", code="lexicon_in_use"
-        )
-    conn.execute(lexicon.delete().where(lexicon.c.id == lexicon_id))
-    blobs.delete(conn, found)
+    texts.delete(conn, tables.lexicon, tables.job_lexicon, lexicon_id)
 
 
 def missing(lexicon_id: str) -> NotFound:
     """The error for a lexicon that is not there."""
-    return NotFound(f"there is no lexicon {lexicon_id}", code="lexicon_not_found")
+    return texts.missing(tables.lexicon, lexicon_id)
 
 
 def _make(row: Row[Any]) -> LexiconRow:

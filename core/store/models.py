@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
 from core.errors import Conflict, NotFound
 from core.store import blobs, clock, paging, registry, tables
+from core.store.engine import insert_if_new
 from core.store.ids import new_id
 from core.store.states import TERMINAL
 
@@ -173,8 +173,7 @@ def _user(conn: Connection, name: str, number: int) -> str | None:
 
 def _next_number(conn: Connection, name: str, now: datetime) -> int:
     model = tables.model
-    insert = (postgresql if conn.dialect.name == "postgresql" else sqlite).insert(model)
-    conn.execute(insert.values(name=name, last_version=0, created_at=now).on_conflict_do_nothing())
+    insert_if_new(conn, model, {"name": name, "last_version": 0, "created_at": now})
     query = model.update().where(model.c.name == name).values(last_version=model.c.last_version + 1)
     return int(conn.execute(query.returning(model.c.last_version)).scalar_one())
 

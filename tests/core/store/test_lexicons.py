@@ -92,3 +92,14 @@ def test_creating_a_job_and_deleting_its_lexicon_at_once_never_both_succeed(db: 
             Attempt(partial(lexicons.delete, lexicon_id=lexicon_id), TagsmithError),
         )
         assert created != deleted
+
+
+def test_the_same_content_uploaded_twice_at_once_is_stored_once(db: Database) -> None:
+    for number in range(10):
+        text = f"both {number}\n".encode()
+        row = lexicon_row(text)
+        upload = Attempt(partial(lexicons.insert, row=row, chunks=[text]), TagsmithError)
+        assert race(db, upload, upload) == [True, True]
+        with db.read() as conn:
+            blob_id = lexicons.blob_id(conn, row.id)
+        assert b"".join(blobs.stream(db, blob_id)) == text

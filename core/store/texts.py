@@ -1,0 +1,45 @@
+"""Rows that stand for an uploaded text, which jobs may need: what corpora and lexicons have in common."""
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from core.errors import Conflict, NotFound
+from core.store import blobs, tables
+from core.store.states import TERMINAL
+
+
+def missing(table: sa.Table, row_id: str) -> NotFound:
+    """The error for a row that is not there."""
+    return NotFound(f"there is no {table.name} {row_id}", code=f"{table.name}_not_found")
+
+
+def blob_id(conn: Connection, table: sa.Table, row_id: str) -> str:
+    """Give the id of the text, for `blobs.stream`."""
+    return _blob_id(conn, table, row_id, lock=False)
+
+
+def delete(conn: Connection, table: sa.Table, uses: sa.Table, row_id: str) -> None:
+    """Remove a row and its text, unless a job that `uses` names still needs it."""
+    # The lock keeps a job from being created on it between the check and the removal.
+    blob = _blob_id(conn, table, row_id, lock=True)
+    job = tables.job
+    users = (
+        sa.select(job.c.id)
+        .join(uses, uses.c.job_id == job.c.id)
+        .where(uses.c[f"{table.name}_id"] == row_id, job.c.state.not_in(TERMINAL))
+    )
+    user = conn.execute(users.limit(1)).scalar_one_or_none()
+    if user is not None:
+        raise Conflict(
+            f"{table.name} {row_id} is needed by {user}, which has not ended", code=f"{table.name}_in_use"
+        )
+    conn.execute(table.delete().where(table.c.id == row_id))
+    blobs.delete(conn, blob)
+
+
+def _blob_id(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> str:
+    query = sa.select(table.c.blob_id).where(table.c.id == row_id)
+    found = conn.execute(query.with_for_update() if lock else query).scalar_one_or_none()
+    if found is None:
+        raise missing(table, row_id)
+    return str(found)
