@@ -113,15 +113,15 @@ def test_the_report_counts_labels_lengths_faults_and_duplicates(http: httpx.Clie
 
 
 def test_the_list_is_newest_first_and_pages_without_gap_or_repeat(http: httpx.Client) -> None:
-    made = [upload(http, name=f"page {i}").json()["id"] for i in range(5)]
+    made = [upload(http, name=f"page {i}").json()["id"] for i in range(6)]
     seen: list[str] = []
     cursor = None
-    while len(seen) < 5:
+    while len(seen) < 6:
         page = http.get("/corpora", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
         assert len(page["data"]) == 2
         seen += [corpus["id"] for corpus in page["data"]]
         cursor = page["next_cursor"]
-    assert seen[:5] == made[::-1]
+    assert seen[:6] == made[::-1]
     assert http.get("/corpora", params={"limit": 500}).json()["next_cursor"] is None
 
 
