@@ -183,10 +183,7 @@ def _columns(count: int) -> str:
 
 def read_conll(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
     """The corpus in `chunks`, which may be cut anywhere."""
-    reader = ConllReader(max_line_bytes=max_line_bytes, labelled=labelled)
-    for chunk in chunks:
-        reader.feed(chunk)
-    return reader.finish()
+    return ConllReader(max_line_bytes=max_line_bytes, labelled=labelled).read(chunks)
 
 
 def warm() -> None:

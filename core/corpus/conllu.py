@@ -216,10 +216,9 @@ def read_conllu(
     label: str = "upos",
 ) -> Corpus:
     """The corpus in `chunks`, which may be cut anywhere."""
-    reader = ConlluReader(max_line_bytes=max_line_bytes, labelled=labelled, columns=columns, label=label)
-    for chunk in chunks:
-        reader.feed(chunk)
-    return reader.finish()
+    return ConlluReader(max_line_bytes=max_line_bytes, labelled=labelled, columns=columns, label=label).read(
+        chunks
+    )
 
 
 def warm() -> None:

@@ -320,10 +320,7 @@ class CrfsuiteReader(LineReader):
 
 def read_crfsuite(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
     """The corpus in `chunks`, which may be cut anywhere."""
-    reader = CrfsuiteReader(max_line_bytes=max_line_bytes, labelled=labelled)
-    for chunk in chunks:
-        reader.feed(chunk)
-    return reader.finish()
+    return CrfsuiteReader(max_line_bytes=max_line_bytes, labelled=labelled).read(chunks)
 
 
 def warm() -> None:

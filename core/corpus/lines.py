@@ -5,7 +5,7 @@ most `max_line_bytes` are kept, so memory is that of the integer columns and the
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -124,6 +124,12 @@ class LineReader(ABC):
         """Take the next bytes; raises as soon as `MAX_FAULTS` faults are found."""
         for begin in range(0, len(chunk), _BATCH_BYTES):
             self._take(chunk[begin : begin + _BATCH_BYTES])
+
+    def read(self, chunks: Iterable[bytes]) -> Corpus:
+        """The corpus in `chunks`, which may be cut anywhere."""
+        for chunk in chunks:
+            self.feed(chunk)
+        return self.finish()
 
     def finish(self) -> Corpus:
         """The corpus of all that was fed."""

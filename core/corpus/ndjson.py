@@ -190,7 +190,4 @@ def _check_labels(labels: Any, tokens: int) -> None:
 
 def read_ndjson(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
     """The corpus in `chunks`, which may be cut anywhere."""
-    reader = NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled)
-    for chunk in chunks:
-        reader.feed(chunk)
-    return reader.finish()
+    return NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled).read(chunks)

@@ -191,10 +191,9 @@ def read_segmented(
     tags: Tags = "none",
 ) -> Corpus:
     """The corpus in `chunks`, which may be cut anywhere."""
-    reader = SegmentedReader(max_line_bytes=max_line_bytes, labelled=labelled, coding=coding, tags=tags)
-    for chunk in chunks:
-        reader.feed(chunk)
-    return reader.finish()
+    return SegmentedReader(max_line_bytes=max_line_bytes, labelled=labelled, coding=coding, tags=tags).read(
+        chunks
+    )
 
 
 def warm() -> None:
