@@ -131,7 +131,7 @@ def _chains(scores: Floats, c: Chain, e: Edges, labels: int, width: int, scored:
         for k in range(scores.shape[0]):
             c.psi[k] = scores[k]
         if scored:
-            ch.exponentiate(c, 0, n, 0.0, labels, width)
+            ch.exponentiate(c, 0, n, e, 0.0, labels, width)
         log_z += ch.forward(c, 0, n, e, labels, width)
         ch.backward(c, 0, n, e, labels, width)
         ch.add_pairs(c, 0, n, e, labels, width)

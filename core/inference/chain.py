@@ -12,8 +12,10 @@ gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+
 M is one matrix for the whole chain or, with rich edges, one for each token but the first (`Edges.step`), with a maximum
 of its own.
 
-Scores that lie further apart than the type's range make a sum vanish or a b overflow. Both are noticed, and the chain
-is done again in log space (`log_forward`, `log_backward`): slower, and never wrong.
+psi_t and M are at most 1, and 1 somewhere. So a_t(j) >= psi_t(j) min M, and V_t(j), which times (a_{t-1} M)_j is a
+probability, is at most 1 / (min M)^2: nothing vanishes or overflows while the spans of the transitions' scores and of
+either a token's scores or, again, the transitions' add up to less than the logarithm of the type's range. Chains of
+which that cannot be said are done in log space (`log_forward`, `log_backward`): slower, and never wrong.
 """
 
 from math import log, nan
@@ -27,10 +29,8 @@ from core.jit import inlined, kernel
 
 Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
 
-#: A sum below this has lost its precision in float32.
-_FLOOR = 1e-30
-#: Marginals of a token must sum to 1 within this, or the chain is done again.
-_SLACK = 1e-2
+#: Natural logarithms of the smallest normal numbers of float32 and float64, with room for a product's rounding.
+_REACH_32, _REACH_64 = 85.0, 705.0
 #: A logarithm of nothing that can still be added to.
 _NOTHING = -1e30
 
@@ -45,6 +45,7 @@ class Edges(NamedTuple):
     scores: Floats  # (Y * width,) score of label i followed by label j, at i * width + j
     forward: Floats  # (Y * width,) exp(scores - shift), columns beyond Y zero
     backward: Floats  # (Y * width,) its transpose
+    span: Floats  # (1,) highest less lowest score of the one matrix
     step: int
 
 
@@ -62,7 +63,8 @@ class Chain(NamedTuple):
 def edges(labels: int, dtype: Any) -> Edges:
     """Room for the transitions of so many labels, all zero."""
     size = labels * v.padded(labels)
-    return Edges(v.zeros(size, dtype), v.zeros(size, dtype), v.zeros(size, dtype), 0)
+    scores, forth, back = (v.zeros(size, dtype) for _ in range(3))
+    return Edges(scores, forth, back, np.zeros(1, dtype), 0)
 
 
 def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False) -> Chain:
@@ -76,16 +78,18 @@ def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False) -> Chain:
 @inlined
 def edges_of_tokens(e: Edges, c: Chain, labels: int, width: int) -> Edges:
     """The transitions in `c.matrices`, as the recursions take them."""
-    return Edges(c.matrices, c.matrices, e.backward, labels * width)
+    return Edges(c.matrices, c.matrices, e.backward, e.span, labels * width)
 
 
 @kernel
 def set_edges(labels: int, width: int, e: Edges) -> float:
     """Exponentiate `e.scores` into both orientations; returns the shift taken out."""
-    shift = e.scores[0]
+    shift = lowest = e.scores[0]
     for i in range(labels):
         for j in range(labels):
             shift = max(shift, e.scores[i * width + j])
+            lowest = min(lowest, e.scores[i * width + j])
+    e.span[0] = shift - lowest
     shift_v = v.splat(shift)
     for i in range(labels):
         for j in range(0, width, v.LANES):
@@ -136,21 +140,27 @@ def _clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
 
 
 @inlined
-def _top(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
-    """The largest score in the matrix of row t. Maxima are taken by lanes, in `alpha`, which is not filled yet."""
+def _ends(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
+    """The highest and the lowest score in the matrix of row t.
+
+    Taken by lanes, in `alpha` and `beta`, which are not filled yet.
+    """
     row, whole = t * width, labels - labels % v.LANES
     v.store(c.alpha, row, v.splat(c.matrices[first]))
+    v.store(c.beta, row, v.splat(c.matrices[first]))
     for i in range(labels):
         for j in range(0, whole, v.LANES):
             here = v.load(c.matrices, first + i * width + j)
             v.store(c.alpha, row, v.maximum(v.load(c.alpha, row), here))
-    top = c.alpha[row]
+            v.store(c.beta, row, v.minimum(v.load(c.beta, row), here))
+    top, lowest = c.alpha[row], c.beta[row]
     for j in range(1, v.LANES):
-        top = max(top, c.alpha[row + j])
+        top, lowest = max(top, c.alpha[row + j]), min(lowest, c.beta[row + j])
     for i in range(labels):
         for j in range(whole, labels):
-            top = max(top, c.matrices[first + i * width + j])
-    return top
+            here = c.matrices[first + i * width + j]
+            top, lowest = max(top, here), min(lowest, here)
+    return top, lowest
 
 
 @inlined
@@ -159,40 +169,51 @@ def _keep_if(wanted: bool, out: Floats, at: int, value: Any) -> None:
         v.store(out, at, value)
 
 
+@inlined
+def _reach(x: Floats) -> float:
+    """How far apart scores may lie for their exponentials to be numbers of this type."""
+    return _REACH_64 if x.itemsize == 8 else _REACH_32
+
+
 @kernel
-def exponentiate(c: Chain, at: int, n: int, shift: float, labels: int, width: int) -> float:
+def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int, width: int) -> float:
     """Turn the chain's scores in `psi` and `matrices` into exp(score - maximum), padding zero.
 
-    Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`).
+    Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`). NaN when
+    scores lie too far apart for `forward` and `backward`.
     """
-    shifts = 0.0
+    shifts, widest, between = 0.0, 0.0, 0.0 if c.matrices.shape[0] else float(e.span[0])
     for t in range(at, at + n):
         row = t * width
-        top = c.psi[row]
+        top = lowest = c.psi[row]
         for j in range(1, labels):
             top = max(top, c.psi[row + j])
+            lowest = min(lowest, c.psi[row + j])
         top_v = v.splat(top)
         for j in range(0, width, v.LANES):
             v.store(c.psi, row + j, v.exp(v.subtract(v.load(c.psi, row + j), top_v)))
         for j in range(labels, width):
             c.psi[row + j] = 0
         shifts += float(top)
+        widest = max(widest, float(top - lowest))
     if c.matrices.shape[0] == 0:
-        return shifts + (n - 1) * shift
-    for t in range(at + 1, at + n):
-        first = t * labels * width
-        top = _top(c, t, first, labels, width)
-        top_v = v.splat(top)
-        for k in range(first, first + labels * width, v.LANES):
-            v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))
-        _clear_padding(c.matrices, first, labels, width)
-        shifts += float(top)
-    return shifts
+        shifts += (n - 1) * shift
+    else:
+        for t in range(at + 1, at + n):
+            first = t * labels * width
+            top, lowest = _ends(c, t, first, labels, width)
+            top_v = v.splat(top)
+            for k in range(first, first + labels * width, v.LANES):
+                v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))
+            _clear_padding(c.matrices, first, labels, width)
+            shifts += float(top)
+            between = max(between, float(top - lowest))
+    return shifts if between + max(between, widest) < _reach(c.psi) else nan
 
 
 @kernel
 def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
-    """Fill `alpha` and `sums` from `psi`; returns log Z without the shifts, or NaN when a sum vanished."""
+    """Fill `alpha` and `sums` from `psi`; returns log Z without the shifts."""
     log_z = 0.0
     for t in range(at, at + n):
         row = t * width
@@ -209,18 +230,13 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
         for j in range(0, width, v.LANES):
             acc = v.add(acc, v.load(c.alpha, row + j))
         c.sums[t] = v.total(acc)
-        if not c.sums[t] > _FLOOR:
-            return nan
         log_z += log(c.sums[t])
     return log_z
 
 
 @kernel
-def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bool:
-    """Turn `beta` into marginals and `psi` into V, after `forward`; False when numbers overflowed on the way.
-
-    An overflow spreads to every earlier token, so the first one tells.
-    """
+def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
+    """Turn `beta` into marginals and `psi` into V, after `forward`."""
     one = c.sums.dtype.type(1)
     for t in range(at + n - 1, at - 1, -1):
         row = t * width
@@ -237,10 +253,6 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> bo
             b = v.load(c.beta, row + j)
             v.store(c.psi, row + j, v.multiply(v.multiply(v.load(c.psi, row + j), b), scale))
             v.store(c.beta, row + j, v.multiply(v.load(c.alpha, row + j), b))
-    mass = v.zero(c.beta)
-    for j in range(0, width, v.LANES):
-        mass = v.add(mass, v.load(c.beta, at * width + j))
-    return bool(abs(v.total(mass) - one) < _SLACK)
 
 
 @kernel

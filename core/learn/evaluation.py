@@ -72,9 +72,10 @@ def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, 
     score_tokens(data, sentence, m, c.psi, at)
     own = score_edges(data, sentence, m, e, c, at)
     gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
-    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
-    log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
-    if isnan(log_z):
+    shifts = ch.exponentiate(c, at, n, own, m.shift, m.labels, m.width)
+    if not isnan(shifts):
+        log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
+    else:
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
         log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
@@ -94,15 +95,17 @@ def sequence_posterior(
     score_tokens(data, sentence, m, c.psi, at)
     own = score_edges(data, sentence, m, e, c, at)
     gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
-    shifts = ch.exponentiate(c, at, n, m.shift, m.labels, m.width)
-    log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
-    if isnan(log_z) or not ch.backward(c, at, n, own, m.labels, m.width):
+    shifts = ch.exponentiate(c, at, n, own, m.shift, m.labels, m.width)
+    if not isnan(shifts):
+        log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
+        ch.backward(c, at, n, own, m.labels, m.width)
+        if paired:
+            ch.add_pairs(c, at, n, own, m.labels, m.width)
+    else:
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
         log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
         ch.log_backward(c, at, n, own, paired, m.labels, m.width)
-    elif paired:
-        ch.add_pairs(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)
 
 

@@ -27,8 +27,10 @@ def _marginals(
         score(w, codes, x, begin, begin + n, width, s)
         for k in range(n * width):
             c.psi[k] = s.scores[k]
-        ch.exponentiate(c, 0, n, 0.0, labels, width)
-        if isnan(ch.forward(c, 0, n, e, labels, width)) or not ch.backward(c, 0, n, e, labels, width):
+        if not isnan(ch.exponentiate(c, 0, n, e, 0.0, labels, width)):
+            ch.forward(c, 0, n, e, labels, width)
+            ch.backward(c, 0, n, e, labels, width)
+        else:
             # Scores too far apart for these sums: again by their logarithms.
             for k in range(n * width):
                 c.psi[k] = s.scores[k]

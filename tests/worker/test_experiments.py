@@ -238,8 +238,8 @@ def test_a_corpus_that_does_not_fit_the_model_fails_with_its_code(on_sqlite: Sta
 
 def test_a_search_of_which_nothing_ends_fails_with_its_code(on_sqlite: Stack) -> None:
     corpus = add_corpus(on_sqlite, 50, seed=1)
-    fields = {"trainer.schedule.eta0": [1e6]}
-    body = tune_body(corpus.id, trainer={"kind": "sgd"}, search={"kind": "grid", "fields": fields})
+    trainer = {"kind": "pa", "costs": {"B-NOWHERE": 2.0}}
+    body = tune_body(corpus.id, trainer=trainer)
     job_id = post(on_sqlite, body)
     run.run_job(whole(on_sqlite), job_id)
     error = on_sqlite.job(job_id).error

@@ -113,17 +113,17 @@ def test_a_checkpoint_of_another_job_is_refused(corpus: Corpus, tmp_path: Path) 
         runs.driven(compare(fewer, corpus, None, resume=tmp_path / "checkpoint"))
 
 
-def test_a_trainer_that_diverges_leaves_the_others_their_rows(corpus: Corpus) -> None:
-    wild = {"kind": "sgd", "schedule": {"eta0": 1e6}, "passes": 2}
-    said, result = runs.driven(compare(spec_of(trainers=[wild, TRAINERS[0]]), corpus, None))
+def test_a_trainer_that_fails_leaves_the_others_their_rows(corpus: Corpus) -> None:
+    strange = {"kind": "pa", "costs": {"B-NOWHERE": 2.0}, "passes": 2}
+    said, result = runs.driven(compare(spec_of(trainers=[strange, TRAINERS[0]]), corpus, None))
     failed, fine = result["table"]
-    assert failed["error"]["code"] == "diverged"
+    assert failed["error"]["code"] == "unknown_label"
     assert "score" not in failed
     assert fine["score"] > 20
     assert [curve["name"] for curve in result["curves"]] == ["averaged-perceptron"]
-    assert any("sgd failed" in step.message for step in said)
-    with pytest.raises(EveryRunFailed, match="finite"):
-        runs.driven(compare(spec_of(trainers=[wild]), corpus, None))
+    assert any("pa failed" in step.message for step in said)
+    with pytest.raises(EveryRunFailed, match="costs name labels"):
+        runs.driven(compare(spec_of(trainers=[strange]), corpus, None))
 
 
 def test_the_flat_rule_ends_each_trainer_by_its_own_scores(corpus: Corpus) -> None:

@@ -33,9 +33,9 @@ def _prepared(emissions, transitions, dtype):
 def _posterior(emissions, transitions, dtype):
     n, labels = emissions.shape
     e, c, shift, width = _prepared(emissions, transitions, dtype)
-    shifts = ch.exponentiate(c, 0, n, shift, labels, width)
+    shifts = ch.exponentiate(c, 0, n, e, shift, labels, width)
     log_z = ch.forward(c, 0, n, e, labels, width) + shifts
-    assert ch.backward(c, 0, n, e, labels, width)
+    ch.backward(c, 0, n, e, labels, width)
     ch.add_pairs(c, 0, n, e, labels, width)
     return log_z, c.beta.reshape(n, width), c.pairs.reshape(labels, width)
 
@@ -102,16 +102,50 @@ def test_log_space_keeps_its_digits_when_scores_are_huge():
     np.testing.assert_allclose(tokens, exact_tokens, atol=0.05)
 
 
-def test_scores_beyond_the_range_of_float32_are_noticed():
-    """The only good path needs transitions that, next to the best one, vanish in float32."""
-    emissions = np.zeros((4, 3))
-    transitions = np.array([[-300.0, -200.0, -300.0], [-300.0, -300.0, -200.0], [100.0, -300.0, -300.0]])
-    emissions[0, 0] = emissions[1, 1] = emissions[2, 2] = 500.0
-    emissions[3, 1] = 900.0
+def _best_path_vanishes(dtype):
+    """The best path goes through a label 100 below another, which pays for it later, a little at each token."""
+    emissions, transitions = np.zeros((6, 2)), np.zeros((2, 2))
+    emissions[0] = [0.0, -100.0]
+    transitions[0, 0], transitions[0, 1] = -30.0, -60.0
+    return _prepared(emissions, transitions, dtype), emissions, transitions
+
+
+def test_a_path_that_would_vanish_in_float32_is_noticed():
+    (e, c, shift, width), _, _ = _best_path_vanishes(np.float32)
+    assert np.isnan(ch.exponentiate(c, 0, 6, e, shift, 2, width))
+
+
+def test_in_float64_the_same_path_is_kept():
+    (e, c, shift, width), emissions, transitions = _best_path_vanishes(np.float64)
+    shifts = ch.exponentiate(c, 0, 6, e, shift, 2, width)
+    assert ch.forward(c, 0, 6, e, 2, width) + shifts == pytest.approx(naive.log_z(emissions, transitions))
+
+
+def _worst(n: int, labels: int, tokens: float, edges: float, seed: int):
+    """Random scores of which some lie exactly so far apart."""
+    rng = np.random.default_rng(seed)
+    emissions = -tokens * rng.integers(0, 2, (n, labels)).astype(float)
+    transitions = -edges * rng.integers(0, 2, (labels, labels)).astype(float)
+    return emissions, transitions
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("tokens", "edges"), [(80.0, 4.5), (42.0, 42.0), (10.0, 42.0), (84.0, 0.5)])
+def test_up_to_the_last_span_taken_nothing_vanishes_or_overflows(tokens, edges, seed):
+    emissions, transitions = _worst(7, 3, tokens, edges, seed)
+    log_z, found, pairs = _posterior(emissions, transitions, np.float32)
+    expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
+    assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-5, abs=1e-4)
+    np.testing.assert_allclose(found[:, :3], expected_tokens, atol=1e-4)
+    np.testing.assert_allclose(pairs[:, :3], expected_pairs.sum(axis=0), atol=1e-3)
+
+
+@pytest.mark.parametrize(("tokens", "edges"), [(86.0, 0.0), (45.0, 45.0), (0.0, 43.0), (80.0, 6.0)])
+def test_beyond_it_the_chain_is_left_to_log_space(tokens, edges):
+    emissions, transitions = np.zeros((3, 2)), np.zeros((2, 2))
+    emissions[1, 0], transitions[1, 0] = -tokens, -edges
     e, c, shift, width = _prepared(emissions, transitions, np.float32)
-    ch.exponentiate(c, 0, 4, shift, 3, width)
-    log_z = ch.forward(c, 0, 4, e, 3, width)
-    assert np.isnan(log_z) or not ch.backward(c, 0, 4, e, 3, width)
+    assert np.isnan(ch.exponentiate(c, 0, 3, e, shift, 2, width))
 
 
 @pytest.mark.parametrize(("n", "labels"), SHAPES)
@@ -167,9 +201,9 @@ def test_with_transitions_of_each_token_forward_backward_equals_enumeration(n, l
     gold = np.arange(n, dtype=np.int32) % labels
     score = ch.gold_score(c.psi, AT, gold, 0, n, e, width)
     assert score == pytest.approx(naive.score(emissions, matrices, gold), rel=tolerance)
-    shifts = ch.exponentiate(c, AT, n, 0.0, labels, width)
+    shifts = ch.exponentiate(c, AT, n, e, 0.0, labels, width)
     log_z = ch.forward(c, AT, n, e, labels, width) + shifts
-    assert ch.backward(c, AT, n, e, labels, width)
+    ch.backward(c, AT, n, e, labels, width)
     ch.add_pairs(c, AT, n, e, labels, width)
     assert log_z == pytest.approx(naive.log_z(emissions, matrices), rel=tolerance, abs=tolerance)
     _check_rich(c, emissions, matrices, width, tolerance)
@@ -198,3 +232,9 @@ def test_with_transitions_of_each_token_viterbi_finds_the_best_labelling(n, labe
         expected = naive.best(emissions, matrices)
         assert tuple(out) == expected
         assert top == pytest.approx(naive.score(emissions, matrices, expected))
+
+
+def test_transitions_of_each_token_that_lie_too_far_apart_are_noticed():
+    _, _, c, e, width = _rich(3, 4, 3, np.float32)
+    c.matrices.reshape(-1, 3, width)[AT + 2, 1, 2] -= 50.0
+    assert np.isnan(ch.exponentiate(c, AT, 4, e, 0.0, 3, width))
