@@ -18,7 +18,7 @@ either a token's scores or, again, the transitions' add up to less than the loga
 which that cannot be said are done in log space (`log_forward`, `log_backward`): slower, and never wrong.
 """
 
-from math import log, nan
+from math import isfinite, log, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,7 +208,8 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
             _clear_padding(c.matrices, first, labels, width)
             shifts += float(top)
             between = max(between, float(top - lowest))
-    return shifts if between + max(between, widest) < _reach(c.psi) else nan
+    near = between + max(between, widest) < _reach(c.psi)
+    return shifts if near and isfinite(shifts) else nan
 
 
 @kernel

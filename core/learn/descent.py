@@ -144,19 +144,14 @@ class Descent(Trainer):
         return Mean(np.empty(0, self.dtype), np.zeros(2), 0)
 
     def _search(self, problem: Problem) -> Search:
-        if not self.line_search:
-            return Search(
-                *(np.empty(0, np.int64) for _ in range(2)), *(v.zeros(0, self.dtype) for _ in range(3))
-            )
-        labels = len(problem.labels)
-        most = int(problem.cells().max(initial=0)) + labels
-        matrices = problem.longest * labels * problem.width if problem.rich else 0
+        labels, wanted = len(problem.labels), self.line_search
+        most = int(problem.cells().max(initial=0)) + labels if wanted else 0
         return Search(
-            np.zeros(problem.rows, np.int64),
+            np.zeros(problem.rows if wanted else 0, np.int64),
             np.empty(most, np.int64),
             v.zeros(most * problem.width, self.dtype),
             np.empty(most, self.dtype),
-            v.zeros(matrices, self.dtype),
+            ch.chain(problem.longest if wanted else 0, labels, self.dtype, rich=problem.rich),
         )
 
     def _swept(self, mask: NDArray[np.uint8], width: int) -> Swept:

@@ -250,7 +250,7 @@ class Search(NamedTuple):
     unique: NDArray[np.int64]  # rows of the sample, each once
     saved: Floats  # (unique * width,) their weights before the trial
     saved_touched: Floats
-    matrices: Floats  # as in `Chain`, for the trials: the direction stays where it is
+    chain: Chain  # of the trials: the direction stays in the chain it was found with
 
 
 @inlined
@@ -372,7 +372,6 @@ def _searched_rate(
     doubled while trials beat the value without a step; after the first that does not, halved from the scheduled one.
     """
     count = _unique_rows(data, order[i], k, paired, number, s)
-    trial_chain = Chain(c.psi, c.alpha, c.beta, c.sums, c.pairs, s.matrices)
     initial = loss + k.strength * _norm(s, count, r, reading_of(k.mode, before), k.width)
     _save(s, count, r, k.width, False)
     trial, best_rate, lowest, worse = rate, rate, np.inf, False
@@ -382,7 +381,7 @@ def _searched_rate(
         reading = reading_of(k.mode, after)
         shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
         m = Model(r, reading, shift, k.blocks, k.labels, k.width)
-        value = sequence_loss(data, order[i], m, e, trial_chain, np.int64(0))
+        value = sequence_loss(data, order[i], m, e, s.chain, np.int64(0))
         value += k.strength * _norm(s, count, r, reading, k.width)
         _save(s, count, r, k.width, True)
         if value < lowest:
