@@ -28,6 +28,13 @@ EXAMPLES: dict[str, Any] = {
             "sentence": [["Rockwell", "NNP"], ["said", "VBD"]],
         },
     },
+    "n-grams": {
+        "summary": "N-grams of words and tags in a window",
+        "value": {
+            "features": {"templates": [{"grams": 3, "columns": ["word", "1"], "window": 2}, {"edge": True}]},
+            "sentence": [["Rockwell", "NNP"], ["said", "VBD"]],
+        },
+    },
     "wapiti": {
         "summary": "Wapiti's patterns",
         "value": {

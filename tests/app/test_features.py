@@ -45,6 +45,15 @@ def test_templates_come_back_in_every_syntax_that_can_say_them(client: Client) -
     }
 
 
+def test_n_grams_of_a_window_come_back_template_by_template(client: Client) -> None:
+    made = client.preview({"templates": [{"grams": [2, 2], "columns": ["1"], "window": [-1, 1]}]}, SENTENCE)
+    assert made.features == [
+        ["1[-1]|1[0]=_B-1|NNP", "1[0]|1[1]=NNP|VBD"],
+        ["1[-1]|1[0]=NNP|VBD", "1[0]|1[1]=VBD|_B+1"],
+    ]
+    assert made.templates["short"] == [["1[-1]", "1[0]"], ["1[0]", "1[1]"]]
+
+
 def test_a_corpus_is_counted_as_training_would(client: Client, corpus_id: str) -> None:
     made = client.preview({"templates": samples.TEMPLATES}, SENTENCE, corpus_id)
     assert made.counts == {
@@ -105,6 +114,18 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             "invalid_template",
             "/features/templates/0/1",
             "a place is",
+        ),
+        (
+            {"sentence": ["a"], "features": {"templates": ["word", {"grams": 2, "window": 70}]}},
+            "invalid_template",
+            "/features/templates/1/window",
+            "farther than 64 tokens",
+        ),
+        (
+            {"sentence": ["a"], "features": {"templates": [{"grams": 2, "columns": ["1"]}]}},
+            "missing_column",
+            "/features/templates",
+            "no column 1",
         ),
         (
             {"sentence": ["a"], "features": {"templates": "U:%x[0,1]"}},
