@@ -140,7 +140,7 @@ def score(
 
 
 @kernel
-def _score_edges(
+def score_edges(
     w: Weights, rich: RichWeights, codes: NDArray[np.int32], begin: int, end: int, s: Scratch
 ) -> None:
     """Transitions into every token of the sentence but the first: those of all, and those of its edge attributes."""
@@ -167,7 +167,7 @@ def _tag(
         if end > begin:
             score(w, codes, x, begin, end, width, s)
             if s.matrices.shape[0] > 0:
-                _score_edges(w, rich, codes, begin, end, s)
+                score_edges(w, rich, codes, begin, end, s)
                 viterbi(s.scores, end - begin, s.matrices, labels * width, labels, width, out, begin)
             else:
                 viterbi(s.scores, end - begin, w.transitions, 0, labels, width, out, begin)
@@ -208,7 +208,7 @@ class Tagger:
         a = model.attributes
         lookup = Lookup(model.slots, model.table.keys, model.table.rows)
         self.weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
-        self._rich = _rich(model, self._width)
+        self.rich = _rich(model, self._width)
         self._names = np.array(model.labels, object)
 
     @classmethod
@@ -241,14 +241,14 @@ class Tagger:
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
         _tag(
-            self.weights, self._rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width,
+            self.weights, self.rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width,
             self.scratch(longest), out,
         )  # fmt: skip
         return out
 
     def scratch(self, longest: int) -> Scratch:
         """Room for scoring sentences of up to so many tokens."""
-        templates = max(len(self.weights.lookup.slots.seeds), len(self._rich.lookup.slots.seeds))
+        templates = max(len(self.weights.lookup.slots.seeds), len(self.rich.lookup.slots.seeds))
         size = 0 if self.model.edges is None else len(self.weights.transitions)
         return Scratch(
             np.empty(longest * self._width, np.float32),
