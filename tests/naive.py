@@ -1,6 +1,6 @@
 """Slow, obvious twins of the kernels, written from the definitions and sharing no code with them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from math import exp, log
 
@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: Whether a labelling counts.
+Keep = Callable[[Sequence[int]], bool]
 
 
 def sequences(length: int, labels: int) -> Iterator[tuple[int, ...]]:
@@ -23,19 +25,19 @@ def score(emissions: Array, transitions: Array, path: Sequence[int]) -> float:
     return total + float(sum(transitions[t, a, b] for t, (a, b) in enumerate(pairwise(path), start=1)))
 
 
-def log_z(emissions: Array, transitions: Array) -> float:
+def log_z(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> float:
     """log of the sum over every labelling, shifted so that it cannot overflow."""
-    scores = [score(emissions, transitions, path) for path in sequences(*emissions.shape)]
+    scores = [score(emissions, transitions, path) for path in sequences(*emissions.shape) if keep(path)]
     top = max(scores)
     return top + log(sum(exp(s - top) for s in scores))
 
 
-def marginals(emissions: Array, transitions: Array) -> tuple[Array, Array]:
-    """p(y_t) as (n, Y), and p(y_{t-1}, y_t) as (n, Y, Y), nothing at t = 0."""
+def marginals(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> tuple[Array, Array]:
+    """p(y_t) as (n, Y), and p(y_{t-1}, y_t) as (n, Y, Y), nothing at t = 0; of the labellings to `keep`."""
     n, labels = emissions.shape
-    z = log_z(emissions, transitions)
+    z = log_z(emissions, transitions, keep)
     tokens, pairs = np.zeros((n, labels)), np.zeros((n, labels, labels))
-    for path in sequences(n, labels):
+    for path in filter(keep, sequences(n, labels)):
         p = exp(score(emissions, transitions, path) - z)
         for t, y in enumerate(path):
             tokens[t, y] += p
@@ -47,6 +49,25 @@ def marginals(emissions: Array, transitions: Array) -> tuple[Array, Array]:
 def best(emissions: Array, transitions: Array) -> tuple[int, ...]:
     """The labelling with the highest score."""
     return max(sequences(*emissions.shape), key=lambda path: score(emissions, transitions, path))
+
+
+def nbest(
+    emissions: Array, transitions: Array, k: int, keep: Keep = lambda _: True
+) -> list[tuple[tuple[int, ...], float]]:
+    """The k labellings with the highest scores, each with its probability; of equals by their labels from the end."""
+    z = log_z(emissions, transitions, keep)
+    found = [
+        (path, score(emissions, transitions, path)) for path in sequences(*emissions.shape) if keep(path)
+    ]
+    found.sort(key=lambda pair: (-pair[1], pair[0][::-1]))
+    return [(path, exp(total - z)) for path, total in found[:k]]
+
+
+def least_risk(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> tuple[int, ...]:
+    """The labelling of which most labels are right by expectation."""
+    tokens, _ = marginals(emissions, transitions, keep)
+    kept = filter(keep, sequences(*emissions.shape))
+    return max(kept, key=lambda path: sum(tokens[t, y] for t, y in enumerate(path)))
 
 
 #: Attributes, labels and, where there are any, edge attributes.

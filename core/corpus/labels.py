@@ -24,7 +24,7 @@ from core.corpus.corpus import Column, Corpus
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Fault, Invalid
 from core.evaluate.chunks import Chunks
-from core.jit import kernel, readonly
+from core.jit import inlined, kernel, readonly
 
 LabelCoding = Literal["iob1", "iob2", "bioes", "bilou", "bmes"]
 
@@ -57,6 +57,12 @@ _WRITTEN: dict[LabelCoding, tuple[str, str, str, str]] = {
     "bmes": ("B", "M", "E", "S"),
 }
 
+#: The tags of each coding; those of bmes with B2 and B3 of word segmentation.
+_KNOWN: dict[LabelCoding, frozenset[str]] = {
+    **{coding: frozenset({"O", *written}) for coding, written in _WRITTEN.items()},
+    "bmes": frozenset({"O", "B", "B2", "B3", "M", "E", "S"}),
+}
+
 # What a label may follow.
 _IOB1, _IOB2, _CLOSED = range(3)
 
@@ -83,6 +89,26 @@ class Checked:
 NOT_CHECKED = Checked(None, 0, ())
 
 
+@inlined
+def _wrong(previous_tag: int, previous_type: int, tag: int, kind: int, scheme: int) -> bool:
+    """Whether a label breaks the scheme where it stands behind another; at the start that other is outside."""
+    opened = previous_tag in (_BEGIN, _INSIDE)
+    goes_on = tag in (_INSIDE, _END)
+    continued = opened and kind == previous_type
+    if scheme == _IOB1:
+        # B only where a chunk of the same type has just ended.
+        return tag == _BEGIN and not continued
+    if scheme == _IOB2:
+        return tag == _INSIDE and not continued
+    return goes_on != opened or (goes_on and not continued)
+
+
+@inlined
+def _unfinished(tag: int, scheme: int) -> bool:
+    """Whether a sentence cannot end with a label."""
+    return scheme == _CLOSED and tag in (_BEGIN, _INSIDE)
+
+
 @kernel
 def _label_faults(
     ids: Ids, offsets: Places, tags: Ids, types: Ids, scheme: int, places: NDArray[np.int64]
@@ -93,25 +119,46 @@ def _label_faults(
         previous_tag, previous_type = _OUT, -1
         for token in range(offsets[sentence], offsets[sentence + 1]):
             tag, kind = tags[ids[token]], types[ids[token]]
-            opened = previous_tag in (_BEGIN, _INSIDE)
-            goes_on = tag in (_INSIDE, _END)
-            continued = opened and kind == previous_type
-            if scheme == _IOB1:
-                # B only where a chunk of the same type has just ended.
-                wrong = tag == _BEGIN and not continued
-            elif scheme == _IOB2:
-                wrong = tag == _INSIDE and not continued
-            else:
-                wrong = goes_on != opened or (goes_on and not continued)
+            wrong = _wrong(previous_tag, previous_type, tag, kind, scheme)
             last = token + 1 == offsets[sentence + 1]
-            unfinished = scheme == _CLOSED and last and tag in (_BEGIN, _INSIDE)
-            if wrong or unfinished:
+            if wrong or (last and _unfinished(tag, scheme)):
                 if count < places.shape[0]:
                     places[count, 0] = sentence
                     places[count, 1] = token - offsets[sentence]
                 count += 1
             previous_tag, previous_type = tag, kind
     return count
+
+
+@kernel
+def _break(
+    tags: Ids, types: Ids, scheme: int, first: NDArray[np.bool_], pairs: NDArray[np.bool_], last: NDArray[np.bool_]
+) -> None:  # fmt: skip
+    for j in range(tags.size):
+        first[j] = _wrong(_OUT, -1, tags[j], types[j], scheme)
+        last[j] = _unfinished(tags[j], scheme)
+        for i in range(tags.size):
+            pairs[i, j] = _wrong(tags[i], types[i], tags[j], types[j], scheme)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Breaks:
+    """What breaks a coding: labels at the start and at the end of a sentence, and one behind another."""
+
+    first: NDArray[np.bool_]  # (labels,)
+    pairs: NDArray[np.bool_]  # (labels, labels): the second behind the first
+    last: NDArray[np.bool_]  # (labels,)
+
+
+def breaks(names: Sequence[str], scheme: LabelCoding) -> Breaks | None:
+    """What labels with these names may not do in a coding; None when they are not all of it."""
+    if not {name.partition("-")[0] for name in names} <= _KNOWN[scheme]:
+        return None
+    tags, types = _codes(names)
+    count = len(names)
+    found = Breaks(np.empty(count, np.bool_), np.empty((count, count), np.bool_), np.empty(count, np.bool_))
+    _break(tags, types, _rule(scheme), found.first, found.pairs, found.last)
+    return found
 
 
 def check_labels(labels: Column, offsets: Places) -> Checked:
@@ -147,15 +194,23 @@ def _recognised(found: set[str]) -> LabelCoding | None:
 
 def _checked(labels: Column, offsets: Places, scheme: LabelCoding) -> Checked:
     names = labels.vocabulary.strings()
+    tags, types = _codes(names)
+    places = np.empty((MAX_FAULT_PLACES, 2), np.int64)
+    count = _label_faults(labels.ids, offsets, tags, types, _rule(scheme), places)
+    chosen = places[: min(count, MAX_FAULT_PLACES)].tolist()
+    return Checked(scheme, count, _described(labels.ids, offsets, names, chosen))
+
+
+def _codes(names: Sequence[str]) -> tuple[Ids, Ids]:
+    """What the tag of each label means, and the number of its type."""
     parts = [name.partition("-") for name in names]
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(kind for _, _, kind in parts))}
     tags = readonly(np.array([_TAG_CODES.get(tag, _OUT) for tag, _, _ in parts], np.int32), np.int32)
-    types = readonly(np.array([kinds[kind] for _, _, kind in parts], np.int32), np.int32)
-    places = np.empty((MAX_FAULT_PLACES, 2), np.int64)
-    rule = {"iob1": _IOB1, "iob2": _IOB2}.get(scheme, _CLOSED)
-    count = _label_faults(labels.ids, offsets, tags, types, rule, places)
-    chosen = places[: min(count, MAX_FAULT_PLACES)].tolist()
-    return Checked(scheme, count, _described(labels.ids, offsets, names, chosen))
+    return tags, readonly(np.array([kinds[kind] for _, _, kind in parts], np.int32), np.int32)
+
+
+def _rule(scheme: LabelCoding) -> int:
+    return {"iob1": _IOB1, "iob2": _IOB2}.get(scheme, _CLOSED)
 
 
 def _described(
@@ -247,7 +302,8 @@ def _name(code: int, type_names: Sequence[str], coding: LabelCoding) -> str:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, the kernel of this module."""
+    """Compile, or load from the cache, the kernels of this module."""
     empty = readonly(np.empty(0, np.int32), np.int32)
     offsets = readonly(np.zeros(1, np.int64), np.int64)
     _label_faults(empty, offsets, empty, empty, _IOB2, np.empty((0, 2), np.int64))
+    breaks(["O"], "iob2")

@@ -80,7 +80,7 @@ class Extra(NamedTuple):
 
 
 @kernel
-def _find_attributes(
+def find_attributes(
     w: Lookup, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
 ) -> None:
     """The attributes of a token, `missing` where a template has none.
@@ -122,7 +122,7 @@ def score(
     attributes = w.starts.shape[0] - 1
     for token in range(begin, end):
         row = (token - begin) * width
-        _find_attributes(w.lookup, codes, begin, end, token, s, attributes)
+        find_attributes(w.lookup, codes, begin, end, token, s, attributes)
         for j in range(0, width, v.LANES):
             acc = v.zero(s.scores)
             if w.dense.shape[0] > 0:
@@ -147,7 +147,7 @@ def score_edges(
     size, attributes = w.transitions.shape[0], rich.starts.shape[0] - 1
     for token in range(begin + 1, end):
         first = (token - begin) * size
-        _find_attributes(rich.lookup, codes, begin, end, token, s, attributes)
+        find_attributes(rich.lookup, codes, begin, end, token, s, attributes)
         for k in range(0, size, v.LANES):
             v.store(s.matrices, first + k, v.load(w.transitions, k))
         for template in range(rich.lookup.slots.seeds.shape[0]):
@@ -201,14 +201,14 @@ class Tagger:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        labels, self._width = len(model.labels), v.padded(len(model.labels))
+        labels, self.width = len(model.labels), v.padded(len(model.labels))
         # Not read-only, like the matrices of each token: Viterbi is compiled for one kind.
-        transitions = v.zeros(labels * self._width, np.float32)
+        transitions = v.zeros(labels * self.width, np.float32)
         transitions.reshape(labels, -1)[:, :labels] = model.transitions
         a = model.attributes
         lookup = Lookup(model.slots, model.table.keys, model.table.rows)
         self.weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
-        self.rich = _rich(model, self._width)
+        self.rich = _rich(model, self.width)
         self._names = np.array(model.labels, object)
 
     @classmethod
@@ -241,7 +241,7 @@ class Tagger:
         longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
         _tag(
-            self.weights, self.rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self._width,
+            self.weights, self.rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self.width,
             self.scratch(longest), out,
         )  # fmt: skip
         return out
@@ -251,7 +251,7 @@ class Tagger:
         templates = max(len(self.weights.lookup.slots.seeds), len(self.rich.lookup.slots.seeds))
         size = 0 if self.model.edges is None else len(self.weights.transitions)
         return Scratch(
-            np.empty(longest * self._width, np.float32),
+            np.empty(longest * self.width, np.float32),
             np.empty(longest * size, np.float32),
             np.empty(templates, np.uint64),
             np.empty(templates, np.int64),
