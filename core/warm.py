@@ -25,6 +25,8 @@ from core.learn.problem import compile_corpus
 from core.learn.registry import EXAMPLES, uses_threads
 from core.learn.trainer import TrainerSpec
 from core.model.build import build_model
+from core.model.decoding import Wanted, decode
+from core.model.explanation import explain
 from core.model.file import save
 from core.model.tagger import Tagger
 from core.specs import DevFraction, TrainSpec
@@ -71,7 +73,11 @@ def _serving() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         save(build_model(compiled, Weights(problem, values)), path)
-        Tagger.open(path).tag([[["word", "CAP"], ["42", "NUM"]]])
+        tagger = Tagger.open(path)
+        coded = tagger.code([[["word", "CAP"], ["42", "NUM"]]])
+        tagger.decode(coded)
+        decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
+        list(explain(tagger, coded, decoded, [(0, 0)]))
 
 
 @cache

@@ -32,7 +32,7 @@ class Constraints:
 def allowed_by(
     constraints: Constraints, labels: Sequence[str], offsets: NDArray[np.int64], at: Path = ("constraints",)
 ) -> Allowed:
-    """What the constraints leave of the labellings of sentences; Invalid, with places under `at`, if they do not fit."""
+    """What the constraints leave of labellings; Invalid, with places under `at`, if they do not fit."""
     numbers = {label: number for number, label in enumerate(labels)}
     allowed = anything(len(labels))
     pairs = allowed.pairs.reshape(len(labels), -1)

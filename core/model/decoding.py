@@ -78,7 +78,7 @@ class Found(NamedTuple):
 
 
 @kernel
-def _posterior(n: int, rich: Any, work: Work, labels: int, width: int) -> float:
+def _posterior(n: int, rich: bool, work: Work, labels: int, width: int) -> float:
     """Fill `chain.beta` with the marginals of the chain whose scores stand in `kept`; returns log Z."""
     c, size = work.chain, labels * width
     e = ch.edges_of_tokens(work.edges, c, labels, width) if rich else work.edges
@@ -120,7 +120,15 @@ def _scored(
 
 @kernel
 def _sum_up(
-    sentence: int, begin: int, n: int, a: Allowed, posterior: bool, labels: int, width: int, work: Work, out: Found
+    sentence: int,
+    begin: int,
+    n: int,
+    a: Allowed,
+    posterior: bool,
+    labels: int,
+    width: int,
+    work: Work,
+    out: Found,
 ) -> None:
     """Fill in what takes the sum over all labellings of the sentence that was scored."""
     s, beta = work.scratch, work.chain.beta
