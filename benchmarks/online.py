@@ -125,9 +125,9 @@ def measure_switch(train: Corpus) -> dict[str, Any]:
     for passes in RUNS:
         specs: dict[str, dict[str, Any]] = {
             "sgd": {"kind": "sgd"},
-            "asgd after one pass": {"average_after": 1.0},
+            "asgd after one pass": {"start": 1.0},
         }
-        specs |= {f"asgd after {part:g} of the passes": {"average_after": part * passes} for part in SWITCHES}
+        specs |= {f"asgd after {part:g} of the passes": {"start": part * passes} for part in SWITCHES}
         if passes == 1:
             del specs["asgd after one pass"]
         out[str(passes)] = {}

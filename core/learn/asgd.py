@@ -18,17 +18,17 @@ from core.learn.updates import DECAY, Mean
 
 
 class AsgdSpec(DescentSpec):
-    """`l2` is the weight of |w|^2 / 2 in the objective; `average_after`, the passes before averaging begins."""
+    """`l2` is the weight of |w|^2 / 2 in the objective; `start`, the passes before averaging begins."""
 
     kind: Literal["asgd"] = "asgd"
     passes: Annotated[int, Field(ge=1, le=100_000)] = 15
     l2: Annotated[float, Field(ge=0, le=1e6)] = 1.0
-    average_after: Annotated[float, Field(ge=0, le=100_000)] | None = None
+    start: Annotated[float, Field(ge=0, le=100_000)] | None = None
 
     @model_validator(mode="after")
     def _averages(self) -> "AsgdSpec":
-        if self.average_after is not None and self.average_after >= self.passes:
-            raise ValueError("average_after must be less than passes, or nothing would be averaged")
+        if self.start is not None and self.start >= self.passes:
+            raise ValueError("start must be less than passes, or nothing would be averaged")
         return self
 
 
@@ -45,7 +45,7 @@ class Asgd(Descent):
     @property
     def _switch(self) -> float:
         """Passes before averaging: half of all if not given, so that even a single pass has a mean of good weights."""
-        given = self.spec.average_after
+        given = self.spec.start
         return self.spec.passes / 2 if given is None else given
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:

@@ -52,14 +52,12 @@ def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued, rich):
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("l2", [0.9, 10.0])
-@pytest.mark.parametrize(("average_after", "rich"), [(0.0, 0), (1.4, 0), (1.4, 3), (None, 0)])
-def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(average_after, rich, l2, batch):
+@pytest.mark.parametrize(("start", "rich"), [(0.0, 0), (1.4, 0), (1.4, 3), (None, 0)])
+def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(start, rich, l2, batch):
     problem, twins = random_problem(3, sentences=20, valued=True, edge_attributes=rich)
-    spec = AsgdSpec(
-        l2=l2, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch, passes=3, average_after=average_after
-    )
+    spec = AsgdSpec(l2=l2, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch, passes=3, start=start)
     weights = trained(problem, 3, ExactAsgd(spec))
-    mean_from = (1.5 if average_after is None else average_after) * 20
+    mean_from = (1.5 if start is None else start) * 20
     expected, expected_edges = naive.sgd(
         twins, (problem.attributes, 3, rich), *_plan(20, 3), l2, True, batch, mean_from
     )
@@ -71,7 +69,7 @@ def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(average_after, rich
 
 def test_a_mean_keeps_its_digits_while_the_scale_runs_out_again_and_again():
     problem, _ = random_problem(3, sentences=60)
-    spec = AsgdSpec(l2=30.0, schedule=Schedule(eta0=0.9, alpha=1.0), passes=4, average_after=1.0)
+    spec = AsgdSpec(l2=30.0, schedule=Schedule(eta0=0.9, alpha=1.0), passes=4, start=1.0)
     exact = trained(problem, 4, ExactAsgd(spec)).values
     single = trained(problem, 4, Asgd(spec)).values
     np.testing.assert_allclose(single, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
@@ -88,7 +86,7 @@ def test_before_the_switch_the_weights_are_those_of_sgd():
 @pytest.mark.parametrize("stop", [1, 3])
 def test_averaged_runs_find_their_rate_and_resume_to_the_same_bits(stop):
     problem, _ = random_problem(33, sentences=30)
-    trainer = Asgd(AsgdSpec(passes=4, average_after=1.5))
+    trainer = Asgd(AsgdSpec(passes=4, start=1.5))
     state = resumed(problem, stop, 4, trainer)
     assert state["eta0"][0] > 0
     straight = trained(problem, 4, trainer)
@@ -96,8 +94,8 @@ def test_averaged_runs_find_their_rate_and_resume_to_the_same_bits(stop):
 
 
 def test_averaging_that_would_never_begin_is_refused():
-    with pytest.raises(ValidationError, match="average_after must be less than passes"):
-        AsgdSpec(passes=2, average_after=2.0)
+    with pytest.raises(ValidationError, match="start must be less than passes"):
+        AsgdSpec(passes=2, start=2.0)
     AsgdSpec(passes=1)
 
 
