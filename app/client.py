@@ -15,10 +15,24 @@ from urllib.parse import quote
 
 import httpx
 
-from app.records import TERMINAL, Alias, Corpus, Event, Job, Model, Move, Preview, Tagged, Version, make
+from app.records import (
+    TERMINAL,
+    Alias,
+    Corpus,
+    Event,
+    Job,
+    Model,
+    Move,
+    Preview,
+    Tagged,
+    Template,
+    Version,
+    make,
+)  # fmt: skip
 
 __all__ = [
-    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Preview", "Tagged", "Version",
+    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Preview", "Tagged", "Template",
+    "Version",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -233,6 +247,14 @@ class Client:
     def artifact(self, name: str, number: int) -> bytes:
         """Give the model file of a version."""
         return self._response("GET", f"/models/{_part(name)}/versions/{number}/artifact").content
+
+    def templates(self, name: str, number: int) -> list[Template]:
+        """List what each template has in a version, those that were dropped last."""
+        return list(self._pages(Template, f"/models/{_part(name)}/versions/{number}/templates"))
+
+    def template_plot(self, name: str, number: int) -> str:
+        """Give the templates of a version as SVG: norms and, where they were selected, when each was kept."""
+        return self._response("GET", f"/models/{_part(name)}/versions/{number}/templates.svg").text
 
     def delete_version(self, name: str, number: int) -> None:
         """Remove a version; not one that an alias stands for."""

@@ -14,6 +14,9 @@ T = TypeVar("T")
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
 
+#: The media type of plots.
+SVG = "image/svg+xml"
+
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Entries a page.")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor` of the page before.")]
 

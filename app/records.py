@@ -105,6 +105,20 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """What a template has in a version; one that was dropped has nothing."""
+
+    name: str
+    edge: bool
+    kept: bool
+    norm: float
+    active_features: int
+    attributes: int
+    size_bytes: int
+    gain: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
     """A name that stands for one version; `seq` rises with each move and is its ETag."""
 

@@ -16,7 +16,7 @@ from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
 from core.evaluate.significance import resampled_f1
-from core.features.spec import FeatureSpec
+from core.features.spec import FeatureSpec, InformationGain
 from core.learn import warm_start
 from core.learn.batch import Batch
 from core.learn.evaluation import Weights
@@ -97,8 +97,8 @@ def _example(trainer: TrainerSpec) -> None:
     """Run an example once, however many kinds share it."""
     _serving()
     corpus = _corpus()
-    # Only the pairs of the data: finding those is a kernel too, and all others are the same.
-    features = FeatureSpec(pairs="seen")
+    # Only the pairs of the data, and a selection that keeps every template: both are kernels, all others are the same.
+    features = FeatureSpec(pairs="seen", select=InformationGain(kind="information-gain", templates=1000))
     spec = TrainSpec.model_validate(
         {
             "kind": "train",

@@ -11,7 +11,7 @@ from pydantic import PlainValidator
 from app.body import JsonRoute
 from app.deps import CallerDep, DatabaseDep, Runtime, RuntimeDep
 from app.jobs import examples, schemas, service, stream
-from app.params import DEFAULT_LIMIT, Cursor, JobId, Limit, Listing
+from app.params import DEFAULT_LIMIT, SVG, Cursor, JobId, Limit, Listing
 from core import specs
 from core.store.jobs import JobRow
 from core.store.paging import Page
@@ -22,7 +22,6 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 #: Seconds after which asking for the state of a new job is worthwhile.
 RETRY_AFTER_S = "1"
 CSV = "text/csv; charset=utf-8; header=present"
-SVG = "image/svg+xml"
 
 #: A job that succeeded this recently may have published a model that serving has not seen yet.
 JUST_NOW = timedelta(seconds=10)

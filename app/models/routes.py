@@ -11,7 +11,8 @@ from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.models import conditions, schemas, service
 from app.models.conditions import Expected
 from app.models.service import Change
-from app.params import DEFAULT_LIMIT, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
+from app.models.templates import Templates
+from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
 from core.store.aliases import AliasRow, MoveRow
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
@@ -76,6 +77,23 @@ def get_artifact(
     }
     chunks = service.artifact(database, name, number)
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/{name}/versions/{number}/templates", response_model=schemas.Templates)
+async def get_templates(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> Templates:
+    """Say what each template has in a version: norm, features, bytes; and which were dropped on the way."""
+    return await service.version_templates(runtime.database, runtime.serving, name, number)
+
+
+@router.get(
+    "/{name}/versions/{number}/templates.svg",
+    response_class=Response,
+    responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
+)
+async def get_template_plot(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> Response:
+    """Draw the templates of a version: their norms and, where they were selected, the path of the selection."""
+    found = await service.version_templates(runtime.database, runtime.serving, name, number)
+    return Response(found.svg(), media_type=SVG)
 
 
 @router.delete("/{name}/versions/{number}", status_code=204)

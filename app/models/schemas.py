@@ -39,6 +39,35 @@ class Version(Out):
     created_at: datetime
 
 
+class Template(Out):
+    """What a template has in a version."""
+
+    name: str
+    edge: bool = Field(description="Whether its features are joined with the pair of labels.")
+    kept: bool = Field(description="Whether the version has features of it, and computes it when tagging.")
+    norm: float = Field(description="L2 norm of its weights.")
+    active_features: int = Field(description="Weights that are not zero.")
+    attributes: int = Field(description="What these weights are of: values of the template.")
+    size_bytes: int = Field(description="Its part of the model file, without vocabularies and empty cells.")
+    gain: float | None = Field(None, description="In bits, where templates were chosen by information gain.")
+
+
+class Selection(Out):
+    """How a trainer came to the templates that it kept."""
+
+    path: list[dict[str, Any]] = Field(description="Which templates were kept, pass by pass.")
+    peak_instantiated: int | None = Field(description="Most features that had a place in memory at one time.")
+    instantiated_by_pass: list[int]
+
+
+class Templates(Out):
+    """The templates of a version in the order of the spec, those dropped last, and how they were selected."""
+
+    data: list[Template]
+    next_cursor: str | None = None
+    selection: Selection | None = Field(description="Null when the trainer selects no templates.")
+
+
 class Alias(Out):
     """Where an alias points."""
 

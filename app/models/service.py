@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fastapi.concurrency import run_in_threadpool
 from redis import Redis
 from sqlalchemy.engine import Connection
 
 from app.deps import Caller
+from app.models import templates
 from app.models.conditions import Expected
+from app.models.templates import Templates
+from app.tagging.serving import Serving
 from core import wire
 from core.errors import NotFound
 from core.store import aliases, blobs, models
@@ -15,6 +19,7 @@ from core.store.aliases import AliasRow, MoveRow
 from core.store.engine import Database
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
+from core.store.references import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,13 @@ def artifact(database: Database, name: str, number: int) -> Iterator[bytes]:
     with database.read() as conn:
         blob_id = models.blob_id(conn, name, number)
     return blobs.stream(database, blob_id)
+
+
+async def version_templates(database: Database, serving: Serving, name: str, number: int) -> Templates:
+    """Say what each template has in a version, and which were dropped."""
+    row = await run_in_threadpool(version, database, name, number)
+    tagger = await serving.tagger_of(Target(name, number, row.sha256))
+    return await run_in_threadpool(templates.of_version, tagger.model, row.metrics)
 
 
 def delete_version(database: Database, redis: Redis | None, name: str, number: int) -> None:

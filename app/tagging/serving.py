@@ -78,6 +78,10 @@ class Serving:
             target = present  # it moved while we opened the old one
         raise references.unknown(self._models, parsed, POINTER)
 
+    async def tagger_of(self, target: Target) -> Tagger:
+        """Give the model of one version, for a look at it: it is not followed from then on."""
+        return await anyio.to_thread.run_sync(self._load, target)
+
     async def refresh(self) -> None:
         """Catch up with SQL if anything changed; what was committed before the call is served after it."""
         async with self._refreshing:

@@ -7,8 +7,8 @@ from typing import Any
 from core.corpus.corpus import Corpus
 from core.experiments.series import Entry, EveryRunFailed, Series
 from core.features.matching import NO_LEXICONS, Lexicons
+from core.learn.information_gain import compile_selected
 from core.learn.loop import Learned, score_name
-from core.learn.problem import compile_corpus
 from core.learn.progress import Progress
 from core.specs import CompareSpec, DevFraction
 
@@ -34,7 +34,7 @@ def compare(
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
     assert dev is not None
-    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
+    compiled, _ = compile_selected(spec.features, corpus, lexicons)
     problem = compiled.problem
     yield series.started(
         f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels, "

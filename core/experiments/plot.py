@@ -109,11 +109,15 @@ def svg_of(curves: Sequence[Curve], score: str) -> str:
                 PANEL_HEIGHT - TOP - BOTTOM,
             )
             parts.append(_panel(curves, (x, unit), (y, title), box, f"clip-{row}-{column}"))
-    height = top + len(rows) * PANEL_HEIGHT
+    return document(f"Learning curves: {score} and objective", top + len(rows) * PANEL_HEIGHT, parts)
+
+
+def document(title: str, height: float, parts: Sequence[str]) -> str:
+    """The picture as a whole, as wide as all of them are."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" font-family="system-ui, sans-serif" font-size="12" fill="{GREY}" role="img">\n'
-        f"<title>Learning curves: {escape(score)} and objective</title>\n" + "\n".join(parts) + "\n</svg>\n"
+        f"<title>{escape(title)}</title>\n" + "\n".join(parts) + "\n</svg>\n"
     )
 
 
@@ -128,6 +132,13 @@ def _panel(curves: Sequence[Curve], x: tuple[str, str], y: tuple[str, str], box:
         Axis.of(x[1], [a for a in xs if a > 0], may_log=True) if spread else Axis.of(x[1], xs, from_zero=True)
     )
     up = Axis.of(y[1], _upper(ys) if y[0] == "dev_score" else ys, may_log=y[0] == "objective")
+    return panel(drawn, across, up, box, clip)
+
+
+def panel(
+    drawn: Sequence[tuple[int, Sequence[tuple[float, float]]]], across: Axis, up: Axis, box: Box, clip: str
+) -> str:
+    """Axes, and lines by number; `clip` is a name of its own in the picture."""
     lines = [_line(number, _placed(pairs, across, up, box), clip) for number, pairs in drawn if pairs]
     frame = f'<clipPath id="{clip}"><rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"/>'
     return "\n".join([f"{frame}</clipPath>", *_across(across, box), *_up(up, box), *lines])
@@ -163,29 +174,29 @@ def _stroke(number: int) -> str:
 
 def _across(axis: Axis, box: Box) -> list[str]:
     bottom = box.y + box.height
-    parts = [_rule(box.x, bottom, box.x + box.width, bottom, GREY)]
+    parts = [rule(box.x, bottom, box.x + box.width, bottom, GREY)]
     for tick in axis.ticks():
         x = box.x + axis.place(tick) * box.width
-        parts += [_rule(x, bottom, x, bottom + 4, GREY), _text(x, bottom + 17, _figure(tick), "middle")]
-    return [*parts, _text(box.x + box.width / 2, bottom + 36, axis.title, "middle")]
+        parts += [rule(x, bottom, x, bottom + 4, GREY), text_at(x, bottom + 17, figure_of(tick), "middle")]
+    return [*parts, text_at(box.x + box.width / 2, bottom + 36, axis.title, "middle")]
 
 
 def _up(axis: Axis, box: Box) -> list[str]:
-    parts = [_rule(box.x, box.y, box.x, box.y + box.height, GREY)]
+    parts = [rule(box.x, box.y, box.x, box.y + box.height, GREY)]
     for tick in axis.ticks():
         y = box.y + (1 - axis.place(tick)) * box.height
         parts += [
-            _rule(box.x, y, box.x + box.width, y, GRID),
-            _text(box.x - 7, y + 4, _figure(tick), "end"),
+            rule(box.x, y, box.x + box.width, y, GRID),
+            text_at(box.x - 7, y + 4, figure_of(tick), "end"),
         ]
-    return [*parts, _text(box.x - 7, box.y - 12, axis.title, "start")]
+    return [*parts, text_at(box.x - 7, box.y - 12, axis.title, "start")]
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
+def rule(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
+def text_at(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
@@ -198,11 +209,11 @@ def _legend(curves: Sequence[Curve]) -> tuple[str, float]:
     for number, curve in enumerate(curves):
         x, y = LEFT + number % columns * width, 16 + number // columns * LEGEND_LINE
         parts.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x + 24:.1f}" y2="{y}" {_stroke(number)}/>')
-        parts.append(_text(x + 30, y + 4, curve.name, "start"))
+        parts.append(text_at(x + 30, y + 4, curve.name, "start"))
     return "\n".join(parts), 8 + LEGEND_LINE * math.ceil(len(curves) / columns)
 
 
-def _figure(value: float) -> str:
+def figure_of(value: float) -> str:
     """A tick as a person would write it."""
     if value == 0:
         return "0"

@@ -16,6 +16,7 @@ from core.experiments.series import Entry, EveryRunFailed, Series
 from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.spec import FeatureSpec
 from core.learn import loop
+from core.learn.information_gain import compile_selected
 from core.learn.loop import Learned, TrainResult, score_name
 from core.learn.problem import compile_corpus
 from core.learn.progress import Progress
@@ -127,7 +128,7 @@ class _Workbench:
 
     def fold(self, features: FeatureSpec, number: int) -> Fold:
         """Fold `number` as these features see it."""
-        if features.resolve(self._corpus.names).gathers:
+        if features.select is not None or features.resolve(self._corpus.names).gathers:
             return self._compiled_apart(features, number)
         if not self.has_compiled(features):
             self._shared, self._folded = folds.shared(features), None
@@ -139,12 +140,13 @@ class _Workbench:
         return self._fold
 
     def _compiled_apart(self, features: FeatureSpec, number: int) -> Fold:
-        """The fold with its training part compiled by itself: words gathered from labels are to be from that part."""
+        """The fold with its training part compiled by itself: what is learned from labels, words or which templates
+        to keep, is to be from that part.
+        """
         if self._folded != (features, number):
             held_out = self._parts[number]
             rest = np.setdiff1d(np.arange(self._corpus.sentences), held_out, assume_unique=True)
-            settled = features.resolve(self._corpus.names)
-            compiled = compile_corpus(settled, self._corpus.subset(rest), self._lexicons)
+            compiled, _ = compile_selected(features, self._corpus.subset(rest), self._lexicons)
             self._fold = Fold(compiled.problem, compiled.problem_of(self._corpus.subset(held_out)))
             self._folded, self._shared = (features, number), None
         return self._fold

@@ -135,7 +135,7 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     if corpus.labels is not None:
         names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)
         labels = len(names_of)
-    pairs = _pairs(gold, corpus.offsets, labels)
+    pairs = label_pairs(gold, corpus.offsets, labels)
     # What a feature of each kind is joined with: at every token its label, or the pair that ends there.
     joined = ((gold, labels), (pairs, labels * labels))
     parameters = 0
@@ -166,7 +166,7 @@ def _family_count(family: Family, cells: Cells) -> TemplateCount:
     return TemplateCount(name, len(own), int(np.count_nonzero(np.isin(cells.ids, own))))
 
 
-def _pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
+def label_pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
     """The pair of labels that ends at each token, -1 at the first of a sentence."""
     pairs = np.concatenate([[-1], gold[:-1] * labels + gold[1:]])[: len(gold)]
     pairs[offsets[:-1][offsets[:-1] < len(gold)]] = -1

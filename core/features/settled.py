@@ -1,6 +1,6 @@
 """Features settled for a corpus: every column by number, derived ones behind the corpus's own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -182,6 +182,18 @@ def restored(record: dict[str, Any]) -> Features:
 
 
 _COLUMN: TypeAdapter[Derived | MatchedSpec] = TypeAdapter(AnyColumn)
+
+
+def only(features: Features, kept: Collection[Template]) -> Features:
+    """The features with only some of their templates, and with the columns that these need."""
+    return settle(
+        tuple(template for template in (*features.templates, *features.over_several) if template in kept),
+        dict((*features.described, *features.matched)),
+        features.names,
+        features.cutoff,
+        seen_pairs=features.seen_pairs,
+        independent=features.independent,
+    )
 
 
 def settle(

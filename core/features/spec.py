@@ -26,6 +26,13 @@ _Templates = Annotated[
 ]
 
 
+class InformationGain(Spec):
+    """Keep only the templates that tell most about the labels in the training corpus, so many of them."""
+
+    kind: Literal["information-gain"]
+    templates: Annotated[int, Field(ge=1, le=MAX_TEMPLATES)]
+
+
 class FeatureSpec(Spec):
     """The features of a model. Give `templates` or a `preset`; neither means `generic`.
 
@@ -41,6 +48,7 @@ class FeatureSpec(Spec):
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all", "seen"] = "all"
     structure: Literal["chain", "independent"] = "chain"
+    select: InformationGain | None = None
 
     @field_validator("templates")
     @classmethod

@@ -97,6 +97,11 @@ class Template:
         return self.joined([f"\x00{slot.source}\x00" for slot in self.slots])
 
     @property
+    def made(self) -> tuple[str, str]:
+        """What templates that make the same features have in common."""
+        return self.kind, self.identity
+
+    @property
     def reach(self) -> int:
         """How many distances outside a sentence have a value of their own."""
         return WAPITI_REACH if self.syntax == "wapiti" else MAX_ROW

@@ -17,9 +17,10 @@ from core.corpus.corpus import Corpus
 from core.evaluate.segmentation import codes_words, evaluate, vocabulary_score
 from core.evaluate.spans import Metrics
 from core.features.matching import NO_LEXICONS, Lexicons
-from core.learn import checkpoint, memory, warm_start
+from core.features.settled import Features
+from core.learn import checkpoint, information_gain, memory, warm_start
 from core.learn.evaluation import Weights
-from core.learn.problem import Problem, compile_corpus
+from core.learn.problem import Problem
 from core.learn.progress import ObjectiveKind, Progress
 from core.learn.registry import trainer_of
 from core.learn.rows import census
@@ -205,8 +206,12 @@ def train(
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
-    compiled = compile_corpus(spec.features.resolve(corpus.names), corpus, lexicons)
+    compiled, ranked = information_gain.compile_selected(spec.features, corpus, lexicons)
     problem = compiled.problem
+    if ranked:
+        kept = sum(each.kept for each in ranked)
+        message = f"kept {kept} of {len(ranked)} templates by information gain"
+        yield Progress("compile", passes=passes, message=message)
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
     needed = memory.peak_bytes(spec, problem) / 2**20
     summary += f"; training takes about {needed:,.0f} MiB"
@@ -223,16 +228,32 @@ def train(
     if dev is not None and dev_problem is not None:
         score = vocabulary_score(corpus, dev, dev_problem.labels, learned.weights.decode(dev_problem))
         vocabulary = {} if score is None else {"vocabulary": asdict(score)}
+    metrics: dict[str, Any] = {} if learned.dev is None else {"dev": learned.dev.as_dict() | vocabulary}
+    if ranked:
+        metrics["filter"] = information_gain.record(ranked)
+    model = build_model(compiled, learned.weights)
+    if dropped := _dropped(compiled.features, model.features):
+        metrics["dropped_templates"] = dropped
     return TrainResult(
-        model=build_model(compiled, learned.weights),
+        model=model,
         objective=learned.objective,
         active_features=learned.active_features,
         train_seconds=learned.seconds,
         passes=learned.passes,
         stop_reason=learned.stop_reason,
-        metrics={} if learned.dev is None else {"dev": learned.dev.as_dict() | vocabulary},
+        metrics=metrics,
         curve=learned.curve,
     )
+
+
+def _dropped(given: Features, used: Features) -> list[dict[str, Any]]:
+    """The templates of which training left no feature."""
+    kept = {*used.templates, *used.over_several}
+    return [
+        {"name": template.name, "edge": template.kind == "B"}
+        for template in (*given.templates, *given.over_several)
+        if template not in kept
+    ]
 
 
 def learn(

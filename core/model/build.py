@@ -1,4 +1,4 @@
-"""From trained weights to the sparse model: drop what is zero, and the vocabulary entries nothing refers to."""
+"""From trained weights to the sparse model: drop what is zero, and templates, columns and entries nothing refers to."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,8 +9,20 @@ from numpy.typing import NDArray
 
 from core.corpus.vocabulary import Vocabulary
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import FeatureIndex, Slots, Table, code_at, columns_of_values, keys_of
+from core.features.index import (
+    FeatureIndex,
+    Slots,
+    Table,
+    code_at,
+    columns_of_values,
+    edge_slots_of,
+    keys_of,
+    slots_of,
+)
 from core.features.matching import restricted
+from core.features.settled import Features, only
+from core.features.several import Family
+from core.features.template import Template
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
 from core.learn.problem import Compiled
@@ -18,34 +30,82 @@ from core.model.model import Attributes, Model, RichEdges
 
 
 def build_model(compiled: Compiled, weights: Weights) -> Model:
-    """Keep the attributes that have a weight, renumber what they refer to, and index them anew."""
+    """Keep the attributes that have a weight, renumber what they refer to, and index them anew.
+
+    Templates without such an attribute go too, and with them the columns that only they look at: tagging computes
+    neither.
+    """
     labels, width = len(compiled.problem.labels), compiled.problem.width
     index, edge_index = compiled.index, compiled.edge_index
-    kept = [
-        (index.slots, _kept(compiled, index, weights.attribute_rows, lambda label: label.astype(np.int16)))
-    ]
+    kept = [_kept(compiled, index, weights.attribute_rows, lambda label: label.astype(np.int16))]
     if edge_index is not None:
 
         def pair(place: NDArray[np.int64]) -> NDArray[np.int32]:
             return (place // width * labels + place % width).astype(np.int32)
 
-        kept.append((edge_index.slots, _kept(compiled, edge_index, weights.edge_matrices, pair)))
-    entries = _used_entries(compiled, kept)
-    kept = [(slots, _renumbered(slots, attributes, entries)) for slots, attributes in kept]
-    tables = [Table.of(keys_of(slots, a.templates, a.value_starts, a.values)) for slots, a in kept]
+        kept.append(_kept(compiled, edge_index, weights.edge_matrices, pair))
+    live = np.flatnonzero(weights.attribute_rows.any(axis=1))
+    families = tuple(family.restricted(live) for family in compiled.families)
+    features = _used_features(compiled.features, kept, families)
+    families = tuple(family for family in families if family.spec in features.several)
+    coder = _of_features(compiled.coder, features)
+    slots = (slots_of(features, coder.vocabularies), edge_slots_of(features, coder.vocabularies))
+    numbered = [
+        (of_kind, _of_templates(a, old, new))
+        for of_kind, a, old, new in zip(
+            slots, kept, _kinds(compiled.features), _kinds(features), strict=False
+        )
+    ]
+    entries = _used_entries(coder, families, numbered)
+    numbered = [(of_kind, _renumbered(of_kind, a, entries)) for of_kind, a in numbered]
+    tables = [Table.of(keys_of(of_kind, a.templates, a.value_starts, a.values)) for of_kind, a in numbered]
     return Model(
         labels=compiled.problem.labels,
-        features=compiled.features,
-        coder=_restricted_to(compiled.coder, entries),
+        features=features,
+        coder=_restricted_to(coder, entries),
         table=tables[0],
-        attributes=kept[0][1],
+        attributes=numbered[0][1],
         transitions=readonly(weights.transitions, np.float32),
-        edges=RichEdges(tables[1], kept[1][1]) if edge_index is not None else None,
-        families=tuple(
-            family.restricted(np.flatnonzero(weights.attribute_rows.any(axis=1)))
-            for family in compiled.families
-        ),
+        edges=RichEdges(tables[1], numbered[1][1]) if features.rich else None,
+        families=families,
     )
+
+
+def _kinds(features: Features) -> tuple[tuple[Template, ...], ...]:
+    """Templates of single labels, and of label pairs."""
+    return features.unigrams, features.rich
+
+
+def _used_features(features: Features, kept: Sequence[Attributes], families: Sequence[Family]) -> Features:
+    """The features with the templates that some attribute is of, and the pair of labels by itself."""
+    # Templates that make the same features share them, whichever of them met a feature first.
+    used = {
+        templates[number].made
+        for templates, a in zip(_kinds(features), kept, strict=False)
+        for number in np.unique(a.templates).tolist()
+    }
+    over_several = dict.fromkeys(template.made for template in features.over_several)
+    used |= {each for each, family in zip(over_several, families, strict=False) if len(family.vocabulary)}
+    every = (*features.templates, *features.over_several)
+    return only(features, {template for template in every if not template.slots or template.made in used})
+
+
+def _of_features(coder: Coder, features: Features) -> Coder:
+    """The coder with only the columns that the features have."""
+    derived = {column.name: column for column in coder.derived}
+    matched = {column.name: column for column in coder.matched}
+    return Coder(
+        coder.base[: features.columns],
+        tuple(derived[name] for name, _ in features.derived),
+        tuple(matched[name] for name, _ in features.matched),
+    )
+
+
+def _of_templates(a: Attributes, old: Sequence[Template], new: Sequence[Template]) -> Attributes:
+    """The attributes, with their templates numbered anew."""
+    numbers = {template: i for i, template in enumerate(new)}
+    places = np.array([numbers.get(template, -1) for template in old], np.int16)
+    return replace(a, templates=readonly(places[a.templates], np.int16))
 
 
 def _kept(
@@ -99,16 +159,17 @@ def _values(
     return value_starts, values
 
 
-def _used_entries(compiled: Compiled, kept: Sequence[tuple[Slots, Attributes]]) -> list[NDArray[np.int64]]:
+def _used_entries(
+    coder: Coder, families: Sequence[Family], kept: Sequence[tuple[Slots, Attributes]]
+) -> list[NDArray[np.int64]]:
     """The vocabulary entries that attributes use, of each column.
 
     A base column that others derive from stays whole: an entry missing there would send its word down the slow path
     of words never seen, where derived values are computed from the string.
     """
     columns = [columns_of_values(slots, a.templates, a.value_starts) for slots, a in kept]
-    coder = compiled.coder
     whole = {column.spec.of for column in coder.made}
-    whole |= {family.spec.chain.of for family in compiled.families if family.spec.chain is not None}
+    whole |= {family.spec.chain.of for family in families if family.spec.chain is not None}
     entries = []
     for column, vocabulary in enumerate(coder.vocabularies):
         used = np.zeros(len(vocabulary), np.bool_)
