@@ -50,8 +50,9 @@ def _chains(tagger: Tagger, coded: Coded) -> list[tuple[np.ndarray, np.ndarray]]
             chains.append((emissions, shared))
             continue
         score_edges(tagger.weights, tagger.rich, coded.codes, begin, end, s)
-        matrices = s.matrices.reshape(n, labels, width)[:, :, :labels].astype(float)
-        matrices[0] = 0
+        # Nothing is written for the first token, so that what stands there may be no number at all.
+        matrices = np.zeros((n, labels, labels))
+        matrices[1:] = s.matrices.reshape(n, labels, width)[1:, :, :labels]
         chains.append((emissions, matrices))
     return chains
 
