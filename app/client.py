@@ -248,6 +248,12 @@ class Client:
         """Give the model file of a version."""
         return self._response("GET", f"/models/{_part(name)}/versions/{number}/artifact").content
 
+    def import_model(self, name: str, artifact: bytes, format: str | None = None) -> Version:  # noqa: A002
+        """Publish a model file, of ours or of another program, as the next version of a model."""
+        path = f"/models/{_part(name)}/versions"
+        params = {} if format is None else {"format": format}
+        return make(Version, self._call("POST", path, params=params, content=artifact))
+
     def templates(self, name: str, number: int) -> list[Template]:
         """List what each template has in a version, those that were dropped last."""
         return list(self._pages(Template, f"/models/{_part(name)}/versions/{number}/templates"))

@@ -143,7 +143,9 @@ async def _close(runtime: Runtime) -> None:
 
 def _limits(settings: Settings) -> Any:
     def limit_of(scope: Scope) -> int:
-        uploads = scope["path"] in ("/corpora", "/lexicons")
+        path = scope["path"]
+        model = path.startswith("/models/") and path.endswith("/versions")
+        uploads = model or path in ("/corpora", "/lexicons")
         return settings.max_upload_bytes if uploads else settings.max_json_bytes
 
     return limit_of

@@ -1,18 +1,20 @@
 """Routes of models, versions and aliases."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.body import JsonRoute
+from app.corpora.upload import Declared
 from app.deps import CallerDep, DatabaseDep, RuntimeDep
-from app.models import conditions, schemas, service
+from app.models import conditions, imports, schemas, service
 from app.models.conditions import Expected
 from app.models.service import Change
 from app.models.templates import Templates
 from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
+from core.model import importing
 from core.store.aliases import AliasRow, MoveRow
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
@@ -30,6 +32,21 @@ async def _expected(if_match: IfMatch = None, if_none_match: IfNoneMatch = None)
 ExpectedDep = Annotated[Expected, Depends(_expected)]
 
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+ImportFormat = Annotated[
+    str,
+    Query(
+        max_length=32,
+        description=f"Which program wrote the file: {', '.join(get_args(importing.Format))}; `auto` looks at it.",
+    ),
+]
+IMPORT_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "A model file, plain or with Content-Encoding gzip or zstd.",
+        "content": BINARY,
+    }
+}
 
 
 @router.get("", response_model=Listing[schemas.Model])
@@ -50,6 +67,33 @@ def list_versions(
 ) -> Page[VersionRow]:
     """List the versions of a model, newest first."""
     return service.versions(database, name, limit, cursor)
+
+
+@router.post(
+    "/{name}/versions", status_code=201, response_model=schemas.Version, openapi_extra=dict(IMPORT_BODY)
+)
+async def import_version(
+    name: ModelName,
+    request: Request,
+    response: Response,
+    runtime: RuntimeDep,
+    format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
+) -> VersionRow:
+    """Publish a model file, ours or another program's, as the next version. One that is not sound stores nothing."""
+    headers = request.headers
+    declared = Declared(format, {}, headers.get("content-type", ""), headers.get("content-encoding"))
+    made = await imports.create(
+        request.stream(),
+        declared,
+        name,
+        settings=runtime.settings,
+        database=runtime.database,
+        threads=runtime.upload_threads,
+    )
+    await run_in_threadpool(service.announce, runtime.redis)
+    await runtime.serving.refresh()
+    response.headers["Location"] = f"/models/{name}/versions/{made.version}"
+    return made
 
 
 @router.get("/{name}/versions/{number}", response_model=schemas.Version)

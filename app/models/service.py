@@ -75,7 +75,7 @@ def delete_version(database: Database, redis: Redis | None, name: str, number: i
     """Remove a version that no alias stands for."""
     with database.write() as conn:
         models.delete_version(conn, name, number)
-    _announce(redis)
+    announce(redis)
 
 
 def list_aliases(database: Database, name: str) -> Page[AliasRow]:
@@ -101,7 +101,7 @@ def move(database: Database, redis: Redis | None, change: Change, number: int) -
     with database.write() as conn:
         seq = _expected_seq(conn, change)
         moved = aliases.move(conn, change.model, change.alias, number, *_why(change), if_match=seq)
-    _announce(redis)
+    announce(redis)
     return moved
 
 
@@ -110,7 +110,7 @@ def rollback(database: Database, redis: Redis | None, change: Change) -> AliasRo
     with database.write() as conn:
         seq = _expected_seq(conn, change)
         moved = aliases.rollback(conn, change.model, change.alias, *_why(change), if_match=seq)
-    _announce(redis)
+    announce(redis)
     return moved
 
 
@@ -131,6 +131,7 @@ def _expected_seq(conn: Connection, change: Change) -> int | None:
     return present if present in wanted else max(wanted)
 
 
-def _announce(redis: Redis | None) -> None:
+def announce(redis: Redis | None) -> None:
+    """Tell the other processes that what is served has changed."""
     if redis is not None:
         wire.bump_registry(redis)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import TypeAdapter
 
 from core.errors import Fault, Invalid
 from core.features.derived import Derived, Function
 from core.features.matched import AnyColumn, MatchedSpec
-from core.features.template import Slot, Template
+from core.features.template import MAX_TEMPLATES, Anchor, Slot, Syntax, Take, Template, checked, checked_row
 
 #: What the first column is called where nothing else is.
 WORD = "word"
@@ -169,16 +169,35 @@ def _rich(templates: tuple[Template, ...]) -> tuple[Template, ...]:
 
 
 def restored(record: dict[str, Any]) -> Features:
-    """Settle recorded features again, which checks all that kernels rely on."""
-    templates = tuple(
-        Template(kind, tuple(map(str, literals)), tuple(Slot(*slot) for slot in slots), syntax)
-        for kind, literals, slots, syntax in record["templates"]
-    )
+    """Settle recorded features again, which checks all that kernels rely on; ValueError says what is wrong."""
+    if len(record["templates"]) > MAX_TEMPLATES:
+        raise ValueError(f"at most {MAX_TEMPLATES} templates are possible")
+    templates = tuple(_restored_template(*each) for each in record["templates"])
     derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
-    independent = record["structure"] == "independent"
-    return settle(
-        templates, derived, record["names"], int(record["cutoff"]), seen_pairs=False, independent=independent
+    names, independent = [str(name) for name in record["names"]], record["structure"] == "independent"
+    return settle(templates, derived, names, int(record["cutoff"]), seen_pairs=False, independent=independent)
+
+
+def _restored_template(kind: Any, literals: Any, slots: Any, syntax: Any) -> Template:
+    if kind not in ("U", "B") or syntax not in get_args(Syntax) or len(literals) != len(slots) + 1:
+        raise ValueError("a template is neither of single labels nor of pairs, or has too few pieces")
+    made = tuple(_restored_slot(*slot) for slot in slots)
+    return checked(Template(kind, tuple(map(str, literals)), made, syntax))
+
+
+def _restored_slot(row: Any, column: Any, anchor: Any, take: Any, regex: Any, fold: Any) -> Slot:
+    """A slot whose every place lies within what kernels have room for."""
+    sound = (
+        isinstance(row, int)
+        and (isinstance(column, str) or (isinstance(column, int) and column >= 0))
+        and anchor in get_args(Anchor)
+        and (anchor != "end" or row < 0)
+        and take in get_args(Take)
+        and (regex is None or isinstance(regex, str))
     )
+    if not sound:
+        raise ValueError("a template looks at a place that there is not")
+    return Slot(checked_row(row), column, anchor, take, regex, bool(fold))
 
 
 _COLUMN: TypeAdapter[Derived | MatchedSpec] = TypeAdapter(AnyColumn)

@@ -17,7 +17,7 @@ from core.corpus.bag import Cells
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Invalid
 from core.features.columns import Coder, DerivedColumn
-from core.features.index import Slots, Table
+from core.features.index import Slots, Table, columns_of_values
 from core.features.settled import Several, restored
 from core.features.several import NO_CELLS, Family
 from core.model import matchers
@@ -33,6 +33,18 @@ _ATTRIBUTES = {
     "values": np.int32,
 }
 _EDGES = {**_ATTRIBUTES, "labels": np.int32}
+#: What a header of any content can make the code below it raise.
+_WRONG = (
+    ValidationError,
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    AssertionError,
+)
 
 
 class CorruptModel(Invalid):
@@ -55,7 +67,7 @@ def load(path: Path) -> Model:
         raise
     except Invalid as error:
         raise CorruptModel(error.message) from None
-    except (ValidationError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except _WRONG as error:
         raise CorruptModel(f"The model file is damaged ({error.__class__.__name__})") from None
     return model
 
@@ -159,6 +171,8 @@ def _check(model: Model) -> None:
                 model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
             )
         )
+        and _values_are_known(model.attributes, model.slots, model)
+        and (model.edges is None or _values_are_known(model.edges.attributes, model.edge_slots, model))
         and all(_family_is_sound(family, model) for family in model.families)
         and sum(len(family.attributes) for family in model.families)
         == model.attributes.size - model.attributes.singles
@@ -185,6 +199,13 @@ def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int
         and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
         and matchers.is_sound(table, a.singles)
     )
+
+
+def _values_are_known(a: Attributes, slots: Slots, model: Model) -> bool:
+    """Whether every value of an attribute has a name."""
+    sizes = np.array([len(vocabulary) for vocabulary in model.coder.vocabularies], np.int64)
+    columns = columns_of_values(slots, a.templates, a.value_starts)
+    return bool((a.values < sizes[columns]).all())
 
 
 def _family_is_sound(family: Family, model: Model) -> bool:

@@ -125,7 +125,8 @@ def _matcher(source: FlatFile, number: int, said: Mapping[str, Any], base: Seque
         and is_sound(Table(nodes.keys, nodes.rows), len(nodes.entries) - 1)
         and within(nodes.entries, -1, len(nodes.entries))
         and within(made.kinds, 0, 1 << 30)
-        and is_sound(made.pairs, len(made.pairs.rows))
+        and is_sound(made.pairs, int(np.count_nonzero(made.pairs.keys)))
+        and bool((made.pairs.rows[made.pairs.keys == 0] < 0).all())
     )
     if not sound:
         raise Invalid("The arrays of a lexicon contradict each other")

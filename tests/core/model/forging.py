@@ -1,0 +1,76 @@
+"""Model files taken apart and put together again with right checksums: whoever makes a file can make those."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from core.corpus.conll import read_conll
+from core.corpus.corpus import Corpus
+from core.corpus.segmented import read_segmented
+from core.features.spec import FeatureSpec
+from core.learn.evaluation import Weights
+from core.learn.problem import compile_corpus
+from core.lexicon.lexicon import Lexicon
+from core.model.build import build_model
+from core.model.file import MAGIC
+from core.model.model import Model
+
+LEXICON = "lex_" + "0" * 40
+NAMES = Lexicon("typed", ("New York", "York", "Zürich"), ("LOC", "ORG", "LOC"))
+COLUMNS = "New NNP B-NP\nYork NNP I-NP\nsaid VBD O\n\nZürich NNP B-NP\nrose VBD O\n. . O\n"
+
+RICH = {
+    "syntax": "wapiti",
+    "templates": 'u0:%x[0,0]\nu1:%x[-1,0]/%X[1,1]\nu2:%t[0,0,"^\\u"]\nu3:%x[@1,1]\nu4:%x[0,name]\n'
+    "u5:%x[0,same]\nu6:%x[0,parts]\nb\nb1:%x[0,1]\nb2:%x[-2,end]",
+    "derived": {
+        "end": {"kind": "suffix", "n": 2},
+        "parts": {"kind": "substrings", "n": 3},
+        "name": {"kind": "lexicon", "lexicon": LEXICON},
+        "same": {"kind": "same"},
+    },
+}
+WORDS = {
+    "templates": "U0:%x[0,0]\nU1:%x[0,word]\nU2:%x[0,pair]\nU3:%x[0,length]\nB",
+    "derived": {
+        "word": {"kind": "word", "n": 2},
+        "pair": {"kind": "word-pair", "shortest": 1, "longest": 3},
+        "length": {"kind": "word-length", "side": "start"},
+    },
+}
+
+
+def rich_model() -> Model:
+    """A small model with everything that looks at columns."""
+    return _random(RICH, read_conll([COLUMNS.encode()], max_line_bytes=1000))
+
+
+def words_model() -> Model:
+    """A small model with a dictionary of training text."""
+    return _random(
+        WORDS,
+        read_segmented(["我们 在 上海市 工作\n上海市 很 大\n我们 去 上海\n".encode()], max_line_bytes=1000),
+    )
+
+
+def _random(spec: dict[str, Any], corpus: Corpus) -> Model:
+    features = FeatureSpec.model_validate(spec).resolve(corpus.names)
+    compiled = compile_corpus(features, corpus, {LEXICON: NAMES})
+    problem, labels = compiled.problem, len(compiled.problem.labels)
+    values = np.zeros((problem.rows, problem.width), np.float32)
+    values[:, :labels] = np.random.default_rng(3).normal(size=(problem.rows, labels))
+    return build_model(compiled, Weights(problem, values.reshape(-1)))
+
+
+def taken_apart(data: bytes) -> tuple[dict[str, Any], bytearray]:
+    """The header and the arrays of a file."""
+    length = int.from_bytes(data[8:16], "little")
+    return json.loads(data[48 : 48 + length]), bytearray(data[48 + length :])
+
+
+def put_together(header: dict[str, Any], payload: bytes) -> bytes:
+    """A file with right checksums."""
+    text = json.dumps({**header, "sha256": hashlib.sha256(payload).hexdigest()}).encode()
+    return MAGIC + len(text).to_bytes(8, "little") + hashlib.sha256(text).digest() + text + payload
