@@ -48,6 +48,8 @@ class Learned:
     dev: Metrics | None
     #: One point a pass: pass, seconds, objective and its kind, active features, score on dev.
     curve: list[dict[str, Any]]
+    #: What the trainer found out besides, for the metrics of the version.
+    findings: dict[str, Any]
 
     @property
     def score(self) -> float | None:
@@ -95,7 +97,7 @@ class _Run:
     def finish_pass(self, report: Report, weights: Weights) -> Generator[Progress, None, None]:
         """Take stock of a pass: objective, active features, dev score."""
         self.active, norm1, norm2 = census(weights.values)
-        penalty = self.trainer.l1 * norm1 + 0.5 * self.trainer.l2 * norm2
+        penalty = self.trainer.penalty(weights, norm1, norm2)
         kind: ObjectiveKind = "estimate"
         if report.objective is not None:
             objective, kind = report.objective, "exact"
@@ -177,11 +179,16 @@ class _Run:
 
     def restore(self, path: Path) -> None:
         """Go back to a checkpoint."""
-        kept, arrays = checkpoint.load(path, {f"state.{name}": array for name, array in self.state.items()})
+        varying = {f"state.{name}" for name in self.trainer.varying}
+        like = {f"state.{name}": array for name, array in self.state.items()}
+        kept, arrays = checkpoint.load(path, like, varying)
         for name, value in kept.items():
             setattr(self, name, value)
         for name, array in self.state.items():
-            array[...] = arrays[f"state.{name}"]
+            if name in self.trainer.varying:
+                self.state[name] = arrays[f"state.{name}"].copy()
+            else:
+                array[...] = arrays[f"state.{name}"]
         if "best" in arrays:
             self.best = Weights(self.problem, arrays["best"].copy())
 
@@ -229,6 +236,7 @@ def train(
         score = vocabulary_score(corpus, dev, dev_problem.labels, learned.weights.decode(dev_problem))
         vocabulary = {} if score is None else {"vocabulary": asdict(score)}
     metrics: dict[str, Any] = {} if learned.dev is None else {"dev": learned.dev.as_dict() | vocabulary}
+    metrics |= learned.findings
     if ranked:
         metrics["filter"] = information_gain.record(ranked)
     model = build_model(compiled, learned.weights)
@@ -302,7 +310,7 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
     """Exact objective and scores."""
     weights = run.best or run.trainer.weights(run.problem, run.state)
     active, norm1, norm2 = census(weights.values)
-    objective = run.trainer.l1 * norm1 + 0.5 * run.trainer.l2 * norm2
+    objective = run.trainer.penalty(weights, norm1, norm2)
     passes = run.spec.trainer.passes
     for part in weights.loss(run.problem):
         objective += part
@@ -321,6 +329,7 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
         stop_reason=reason,
         dev=metrics,
         curve=run.curve,
+        findings=run.trainer.findings(weights, run.state),
     )
 
 

@@ -20,7 +20,7 @@ from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
 from core.learn.evaluation import Model, score_edges, score_tokens, sequence_posterior
-from core.learn.problem import Sequences
+from core.learn.problem import Problem, Sequences
 from core.learn.rows import PLAIN, Rows, edge_row, load_edges, read_edges, subtract_gold, value_of
 
 PERCEPTRON, PASSIVE, PASSIVE_SMOOTH, ASCENT, ASCENT_MARGIN, CONFIDENCE, REGULARIZED = 0, 1, 2, 3, 4, 5, 6
@@ -34,6 +34,15 @@ class Direction(NamedTuple):
     ]  # (rows,) where a row's sum stands, if it was met: then unique[places[row]] == row
     unique: NDArray[np.int64]  # (count,) rows met in this update
     sums: Floats  # (count * width,)
+
+
+def direction(problem: Problem, batch: int, dtype: Any) -> Direction:
+    """Room for the direction of any batch of so many sentences."""
+    cells = np.sort(problem.cells())[::-1]
+    most = int(cells[:batch].sum()) + len(problem.labels)
+    return Direction(
+        np.zeros(problem.rows, np.int32), np.zeros(most, np.int64), v.zeros(most * problem.width, dtype)
+    )
 
 
 class Rule(NamedTuple):
@@ -67,7 +76,7 @@ def _add_one(d: Direction, row: Any, label: Any, one: int, count: int, width: in
 
 
 @kernel
-def _add_wrong(
+def add_wrong(
     data: Sequences, sentence: int, decoded: NDArray[np.int32], count: int, d: Direction, second: Floats,
     attributes: int, labels: int, edges: bool, width: int,
 ) -> int:  # fmt: skip
@@ -108,7 +117,7 @@ def _add_to_place(d: Direction, row: Any, value: Any, steps: Floats, at: Any, wi
 
 
 @kernel
-def _add_expected(
+def add_expected(
     data: Sequences, sentence: int, count: int, d: Direction, c: Chain, attributes: int, labels: int, edges: bool,
     width: int,
 ) -> int:  # fmt: skip
@@ -154,7 +163,7 @@ def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
 
 
 @kernel
-def _violation(
+def violation(
     data: Sequences, sentence: int, m: Model, rule: Rule, e: Edges, c: Chain, decoded: NDArray[np.int32]
 ) -> float:
     """Decode, with costs if the rule has any; returns by how much the margin is violated."""
@@ -256,8 +265,8 @@ def _sample_direction(
 ) -> tuple[int, float]:
     """Add one sentence's direction; (rows met so far, loss)."""
     if s.rule.kind != ASCENT:
-        loss = _violation(data, sentence, m, s.rule, s.e, s.c, s.decoded)
-        count = _add_wrong(
+        loss = violation(data, sentence, m, s.rule, s.e, s.c, s.decoded)
+        count = add_wrong(
             data, sentence, s.decoded, count, s.d, second, s.attributes, s.labels, s.edges, s.width
         )
         return count, loss
@@ -265,7 +274,7 @@ def _sample_direction(
     s.c.pairs[:] = 0
     loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, np.int64(0))
     subtract_gold(s.c, 0, data.gold, begin, n, s.width)
-    return _add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
+    return add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
 
 
 @kernel

@@ -14,7 +14,7 @@ from pydantic import Field
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.learn.evaluation import Weights
-from core.learn.margin import CONFIDENCE, REGULARIZED, Direction, Rule, Scene, run_margin
+from core.learn.margin import CONFIDENCE, REGULARIZED, Rule, Scene, direction, run_margin
 from core.learn.order import pass_order
 from core.learn.pairs import mask_of
 from core.learn.problem import Problem
@@ -70,7 +70,7 @@ class Online(Trainer):
             ch.edges(labels, self.dtype),
             ch.chain(tokens, labels, self.dtype, rich=problem.rich),
             np.zeros(tokens, np.int32),
-            self._direction(problem),
+            direction(problem, batch, self.dtype),
         )
         r = Rows(state["weights"], np.empty(0, self.dtype), mask_of(problem))
         second = state.get("average", state.get("variance", np.empty(0, self.dtype)))
@@ -89,15 +89,6 @@ class Online(Trainer):
                 yield Report("train", number - 1, fraction)
             state["passes"][0] = number
             yield Report("train", number, 0.0, pass_done=True, loss=loss)
-
-    def _direction(self, problem: Problem) -> Direction:
-        cells = np.sort(problem.cells())[::-1]
-        most = int(cells[: self._online.batch].sum()) + len(problem.labels)
-        return Direction(
-            np.zeros(problem.rows, np.int32),
-            np.zeros(most, np.int64),
-            v.zeros(most * problem.width, self.dtype),
-        )
 
     def weights(self, problem: Problem, state: State) -> Weights:
         values = v.zeros(len(state["weights"]), self.dtype)

@@ -18,6 +18,7 @@ from core.features.settled import Features
 from core.features.several import Family, attributes_of, learn_families
 from core.inference.vector import padded
 from core.jit import readonly
+from core.learn.templates import Templates, templates_of
 
 
 class Sequences(NamedTuple):
@@ -47,6 +48,7 @@ class Problem:
     seen_pairs: bool = False
     edge_attributes: int = 0
     independent: bool = False  # every token is labelled on its own
+    templates: Templates | None = None  # what attributes come from, where they come from a corpus
 
     @property
     def width(self) -> int:
@@ -115,6 +117,7 @@ class Problem:
             self,
             attributes=int(np.count_nonzero(used)),
             edge_attributes=int(np.count_nonzero(used_edges)),
+            templates=self.templates and self.templates.picked(used, used_edges),
             data=data._replace(
                 starts=starts,
                 rows=rows,
@@ -216,6 +219,7 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
         features.seen_pairs,
         edge_index.size if edge_index else 0,
         features.independent,
+        templates_of(features, coder, index, edge_index, families, attributes_in_all),
     )
     return Compiled(problem, features, coder, index, families, codes, edge_index)
 

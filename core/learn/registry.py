@@ -12,6 +12,7 @@ from core.learn.dca import Dca, DcaSpec
 from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
 from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
 from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
+from core.learn.prox_grad import ProxGrad, ProxGradSpec
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
 from core.learn.trainer import Trainer, TrainerSpec
@@ -33,7 +34,8 @@ AnyTrainerSpec = Annotated[
     | MiraSpec
     | DcaSpec
     | CwSpec
-    | ArowSpec,
+    | ArowSpec
+    | ProxGradSpec,
     Field(discriminator="kind"),
 ]
 
@@ -54,6 +56,7 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     DcaSpec: lambda spec, _: Dca(spec),
     CwSpec: lambda spec, _: Confidence(spec),
     ArowSpec: lambda spec, _: Confidence(spec),
+    ProxGradSpec: lambda spec, _: ProxGrad(spec),
 }
 
 _BATCH = TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic"))
@@ -76,6 +79,8 @@ EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
     DcaSpec: _MARGIN,
     CwSpec: _MARGIN,
     ArowSpec: _MARGIN,
+    # Groups that take all kernels.
+    ProxGradSpec: ProxGradSpec(groups="label", passes=1),
 }
 
 

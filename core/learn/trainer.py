@@ -72,6 +72,8 @@ class Trainer(ABC):
     #: Norms the trainer penalises, for the objective on the common scale.
     l1: float = 0.0
     l2: float = 0.0
+    #: Arrays of the state that change their length as training goes on.
+    varying: frozenset[str] = frozenset()
 
     @abstractmethod
     def start(self, problem: Problem, init: Weights | None = None) -> State:
@@ -84,3 +86,13 @@ class Trainer(ABC):
     @abstractmethod
     def weights(self, problem: Problem, state: State) -> Weights:
         """The weights as the model would have them now."""
+
+    def penalty(self, weights: Weights, norm1: float, norm2: float) -> float:
+        """What the trainer's penalty is at weights whose |w|_1 and |w|^2 are given."""
+        del weights
+        return self.l1 * norm1 + 0.5 * self.l2 * norm2
+
+    def findings(self, weights: Weights, state: State) -> dict[str, Any]:
+        """What the trainer has found out besides the weights, by name, for the metrics of the version."""
+        del weights, state
+        return {}

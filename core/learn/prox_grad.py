@@ -1,0 +1,331 @@
+"""`prox-grad`: gradient steps, and every so often a proximal step that drops whole groups (Martins et al. 2011).
+
+Optimises sum of losses + strength * sum over groups of d_m |w_m|, by Algorithm 1: a (sub)gradient step a sequence at
+the rate eta0 / sqrt(pass), and after `every` sequences, and at the end of a pass, the proximal steps they owe. Instead
+of a strength there may be a budget: each step then shrinks so that so many groups are left. What the steps do is told
+in `proximal`, how weights are stored for them in `instantiated`.
+
+Of `template` and `coarse-to-fine` groups a proximal step changes one number a template. The other kinds have groups
+inside templates, and a step sweeps over the weights there are: next to nothing once in 1,000 sequences.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationInfo, field_validator
+
+from core.inference import vector as v
+from core.learn import instantiated
+from core.learn.evaluation import Weights
+from core.learn.instantiated import PEAK, WEIGHTS, Task, store_of
+from core.learn.margin import ASCENT, PASSIVE, PERCEPTRON, Rule
+from core.learn.order import pass_order
+from core.learn.pairs import mask_of
+from core.learn.problem import Problem
+from core.learn.proximal import Level, budget_threshold, levels_of, shrunk, step_factors
+from core.learn.schedule import CALIBRATION_SEQUENCES, calibrate
+from core.learn.templates import Templates
+from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
+
+#: The scale of a template is multiplied into its weights when it falls below this, long before float32 would notice.
+SMALLEST_SCALE = 1e-4
+#: Penalties where none are given: those of a strength, of the L1 inside templates, of the L2 of the elastic net.
+DEFAULT_STRENGTH, DEFAULT_L1, DEFAULT_L2 = 1.0, 0.5, 1.0
+
+_KINDS = {"crf": ASCENT, "svm": PASSIVE, "perceptron": PERCEPTRON}
+
+Strength = Annotated[float, Field(ge=0, le=1e6)]
+
+
+class ProxGradSpec(TrainerSpec):
+    """`strength` or `budget` says how much is dropped; `every`, after how many sequences a proximal step is made."""
+
+    kind: Literal["prox-grad"] = "prox-grad"
+    loss: Literal["crf", "svm", "perceptron"] = "crf"
+    groups: Literal["template", "label", "sparse-group", "elastic-net", "coarse-to-fine"] = "template"
+    strength: Strength | None = None
+    budget: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    l1: Strength | None = None
+    l2: Strength | None = None
+    every: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    eta0: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] = "auto"
+    # The path of the selection is kept, templates times passes.
+    passes: Annotated[int, Field(ge=1, le=1000)] = 10
+
+    @field_validator("budget")
+    @classmethod
+    def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
+        if budget is not None and info.data.get("strength") is not None:
+            raise ValueError("give a strength or a budget, not both")
+        return budget
+
+    @field_validator("l1", "l2")
+    @classmethod
+    def _has_such_a_penalty(cls, value: float | None, info: ValidationInfo) -> float | None:
+        groups = "sparse-group" if info.field_name == "l1" else "elastic-net"
+        if value is not None and info.data.get("groups") != groups:
+            raise ValueError(f'{info.field_name} is a penalty of groups "{groups}"')
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The groups of a problem."""
+
+    templates: Templates
+    rows: NDArray[np.int16]  # (rows,) the template of each
+    sizes: NDArray[np.float64]  # (templates,) features there could be
+    levels: tuple[Level, ...]
+    mask: NDArray[np.uint8]
+
+    def squares(self, weights: Weights) -> NDArray[np.float64]:
+        """(templates,) |w|^2"""
+        values = weights.values.reshape(len(self.rows), -1)
+        return _sums(self.rows, np.einsum("ij,ij->i", values, values), len(self.sizes))
+
+
+class ProxGrad(Trainer):
+    """See the module."""
+
+    dtype: type = np.float32
+    varying = frozenset({"owners", "values", "kept", "instantiated"})
+
+    def __init__(self, spec: ProxGradSpec) -> None:
+        self.spec = spec
+        given = DEFAULT_STRENGTH if spec.strength is None else spec.strength
+        self._strength = given if spec.budget is None else None
+        self._l1 = (spec.l1 if spec.l1 is not None else DEFAULT_L1) if spec.groups == "sparse-group" else 0.0
+        self._l2 = (spec.l2 if spec.l2 is not None else DEFAULT_L2) if spec.groups == "elastic-net" else 0.0
+        self._layout_of: Layout | None = None
+
+    def start(self, problem: Problem, init: Weights | None = None) -> State:
+        layout = self.layout(problem)
+        count = len(layout.templates.names)
+        state = instantiated.start(problem, count, self.dtype)
+        if init is not None:
+            instantiated.fill(state, init.values, layout.rows, problem.width)
+        # The steps of a perceptron only scale its weights, so any first rate is as good as another.
+        eta0 = 1.0 if self.spec.eta0 == "auto" and self.spec.loss == "perceptron" else self.spec.eta0
+        return state | {
+            "eta0": np.array([0.0 if eta0 == "auto" else eta0]),
+            "passes": np.zeros(1, np.int64),
+            "kept": np.zeros((0, count), np.uint8),
+            "instantiated": np.zeros(0, np.int64),
+        }
+
+    def layout(self, problem: Problem) -> Layout:
+        """The groups of a problem, made once."""
+        templates = problem.templates
+        assert templates is not None
+        if self._layout_of is None or self._layout_of.templates is not templates:
+            mask, rows = mask_of(problem), templates.of_rows(len(problem.labels))
+            weights = np.full(problem.rows, float(len(problem.labels)))
+            if len(mask):
+                weights = np.bitwise_count(mask).reshape(problem.rows, -1).sum(axis=1, dtype=np.float64)
+            if not problem.edges:
+                weights[problem.attributes : problem.blocks] = 0
+            sizes = _sums(rows, weights, len(templates.names))
+            coarse = self.spec.groups == "coarse-to-fine"
+            groups = templates.finer() if coarse else [[t] for t in range(len(templates.names))]
+            self._layout_of = Layout(templates, rows, sizes, levels_of(groups, sizes), mask)
+        return self._layout_of
+
+    def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        task = self.task(problem)
+        if state["eta0"][0] == 0.0:
+            yield from self._calibrate(problem, state, seed)
+        while True:
+            number, loss = int(state["passes"][0]) + 1, 0.0
+            order = pass_order(problem.sentences, seed, number)
+            rate = float(state["eta0"][0]) / sqrt(number)
+            rates = np.full(problem.sentences, rate)
+            state["counts"][PEAK] = state["counts"][WEIGHTS]
+            for first in range(0, problem.sentences, self.spec.every):
+                last = min(first + self.spec.every, problem.sentences)
+                for done, part in self._steps(problem, state, task, order, rates, first, last):
+                    loss += part
+                    if not isfinite(loss):
+                        raise Diverged(
+                            f"The loss is no longer a finite number in pass {number} (eta0 {state['eta0'][0]:g}). "
+                            'Give a smaller eta0, or leave it at "auto"'
+                        )
+                    yield Report("train", number - 1, done / problem.sentences)
+                self.shrink(problem, state, task, rate * (last - first) / problem.sentences)
+            self._record(state)
+            state["passes"][0] = number
+            kept = int(state["kept"][-1].sum())
+            message = f"pass {number}: {kept} of {len(state['scales'])} templates"
+            yield Report("train", number, 0.0, pass_done=True, loss=loss, message=message)
+
+    def task(self, problem: Problem) -> Task:
+        """Set up the work on a problem."""
+        costs: NDArray[Any] = np.ones(len(problem.labels) if self.spec.loss == "svm" else 0, self.dtype)
+        rule = Rule(_KINDS[self.spec.loss], 0.0, False, costs)
+        layout = self.layout(problem)
+        return instantiated.task_of(problem, rule, layout.rows, layout.mask, self.dtype)
+
+    def _steps(
+        self,
+        problem: Problem,
+        state: State,
+        task: Task,
+        order: NDArray[np.int64],
+        rates: NDArray[np.float64],
+        first: int,
+        last: int,
+    ) -> Iterator[tuple[int, float]]:
+        """Gradient steps on sequences `first` to `last` of a pass; yields (sequences done, loss of the slice)."""
+
+        def run(begin: int, end: int) -> float:
+            loss, at, end = 0.0, first + begin, first + end
+            while True:
+                at, needed, part = instantiated.run_steps(
+                    problem.data, order, at, end, rates, store_of(state), task
+                )
+                loss += part
+                if at == end:
+                    return loss
+                instantiated.make_room(state, needed, problem.width)
+
+        for fraction, loss in in_slices(last - first, 1, run):
+            yield first + round(fraction * (last - first)), loss
+
+    def shrink(self, problem: Problem, state: State, task: Task, share: float) -> None:
+        """Make the proximal steps that are owed: `share` of the penalty, or what the budget asks for."""
+        count = len(state["scales"])
+        thresholds, factors, by_unit = np.zeros(count), np.ones(count), np.empty(0)
+        if self.spec.groups == "label":
+            by_unit = np.zeros(problem.attributes + problem.edge_attributes)
+            instantiated.unit_squares(store_of(state), task, by_unit)
+            ratios = np.sqrt(by_unit)
+            by_unit = shrunk(ratios, self._threshold(ratios, share))
+        elif self.spec.groups == "elastic-net":
+            stored = state["values"][: state["counts"][0] * problem.width]
+            thresholds[:] = self._threshold(np.abs(stored), share)
+            factors[:] = 1.0 / (1.0 + share * self._l2)
+        else:
+            if self._l1:
+                thresholds[:] = share * self._l1 / state["scales"]
+                instantiated.sweep(store_of(state), thresholds, factors, by_unit, task)
+                thresholds[:] = 0.0
+            factors = self._rescale(state, share)
+            if (factors == 1.0).all():
+                return
+        instantiated.sweep(store_of(state), thresholds, factors, by_unit, task)
+        instantiated.give_back(state, problem.width)
+
+    def _threshold(self, ratios: NDArray[Any], share: float) -> float:
+        if self._strength is not None:
+            return share * self._strength
+        assert self.spec.budget is not None
+        return budget_threshold(ratios, self.spec.budget)
+
+    def _rescale(self, state: State, share: float) -> NDArray[np.float64]:
+        """Shrink templates by their scales; what stored weights are still to be multiplied with, 0 where dropped."""
+        assert self._layout_of is not None
+        scales, threshold = state["scales"], None
+        if self._strength is not None:
+            threshold = share * self._strength
+        # Where all weights have gone back to zero, rounding may have left a little, of either sign.
+        squares = scales * scales * np.maximum(state["squares"], 0.0)
+        factors = step_factors(self._layout_of.levels, squares, threshold, self.spec.budget)
+        dropped = (factors == 0.0) & (state["squares"] > 0.0)
+        scales *= np.where(factors > 0.0, factors, 1.0)
+        small = scales < SMALLEST_SCALE
+        left = np.where(dropped, 0.0, np.where(small, scales, 1.0))
+        scales[dropped | small] = 1.0
+        return left
+
+    def _record(self, state: State) -> None:
+        kept = (state["squares"] > 0.0).astype(np.uint8)
+        state["kept"] = np.concatenate([state["kept"], kept[None]])
+        state["instantiated"] = np.append(state["instantiated"], state["counts"][PEAK])
+
+    def _calibrate(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        """Find the rate that lowers the loss on a sample most. Penalties are left out: they scale with the rate."""
+        sample = problem.sample(CALIBRATION_SEQUENCES)
+        task, start = self.task(sample), self.weights(problem, state)
+        order = pass_order(sample.sentences, seed, 1)
+        squeezed = np.ceil(np.arange(1, sample.sentences + 1) * self.spec.passes / sample.sentences)
+        best = (np.inf, 0.0)
+
+        def loss_after(eta0: float) -> float:
+            trial = self.start(sample, start)
+
+            def loss_met(rates: NDArray[np.float64]) -> float:
+                steps = self._steps(sample, trial, task, order, rates, 0, sample.sentences)
+                return sum(part for _, part in steps)
+
+            loss_met(eta0 / np.sqrt(squeezed))
+            return loss_met(np.zeros(sample.sentences))
+
+        for number, (eta0, loss) in enumerate(calibrate(loss_after), start=1):
+            best = min(best, (loss, eta0))
+            yield Report("calibrate", 0, 0.0, message=f"trial {number}: eta0 {eta0:g} gives {loss:.6g}")
+        if not isfinite(best[0]):
+            raise Diverged("No learning rate kept the loss finite on a sample of the corpus")
+        state["eta0"][0] = best[1]
+        yield Report("calibrate", 0, 0.0, message=f"eta0 {best[1]:g}")
+
+    def weights(self, problem: Problem, state: State) -> Weights:
+        values = v.zeros(problem.rows * problem.width, self.dtype)
+        layout = self.layout(problem)
+        instantiated.read_out(store_of(state), layout.rows, len(problem.labels), problem.width, values)
+        return Weights(problem, values)
+
+    def penalty(self, weights: Weights, norm1: float, norm2: float) -> float:
+        strength = self._strength or 0.0
+        if self.spec.groups == "elastic-net":
+            return strength * norm1 + 0.5 * self._l2 * norm2
+        if self.spec.groups == "label":
+            rows = weights.attribute_rows, weights.edge_matrices
+            return strength * sum(float(np.sqrt(np.einsum("ij,ij->i", each, each)).sum()) for each in rows)
+        layout = self.layout(weights.problem)
+        squares = layout.squares(weights)
+        ratios = sum(float((level.weights**2 * level.ratios(squares)).sum()) for level in layout.levels)
+        return strength * ratios + self._l1 * norm1
+
+    def findings(self, weights: Weights, state: State) -> dict[str, Any]:
+        layout = self.layout(weights.problem)
+        return {"selection": selection(layout, weights, state["kept"], state["instantiated"])}
+
+
+def _sums(templates: NDArray[np.int16], by_row: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Add up numbers of rows by template."""
+    return np.bincount(templates, by_row, minlength=count).astype(np.float64)
+
+
+def selection(
+    layout: Layout, weights: Weights, kept: NDArray[np.uint8], instantiated_by_pass: NDArray[np.int64]
+) -> dict[str, Any]:
+    """What became of the templates: which the model has and how large they are, and how it came to that."""
+    names = layout.templates.names
+    norms = np.sqrt(layout.squares(weights))
+    active = np.count_nonzero(weights.values.reshape(len(layout.rows), -1), axis=1)
+    features = _sums(layout.rows, active, len(names))
+    return {
+        "templates": [
+            {
+                "name": name,
+                "norm": round(float(norms[t]), 6),
+                "features": int(features[t]),
+                "size": int(layout.sizes[t]),
+                "kept": bool(features[t]),
+            }
+            for t, name in enumerate(names)
+        ],
+        "path": [
+            {
+                "pass": number,
+                "kept": [names[t] for t in np.flatnonzero(row)],
+                "instantiated": int(most),
+            }
+            for number, (row, most) in enumerate(zip(kept, instantiated_by_pass, strict=True), start=1)
+        ],
+        "peak_instantiated": int(instantiated_by_pass.max(initial=0)),
+        "instantiated_by_pass": instantiated_by_pass.tolist(),
+    }
