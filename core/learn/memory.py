@@ -13,11 +13,13 @@ from core.learn.adf import AdfSpec, MadfSpec
 from core.learn.asgd import AsgdSpec
 from core.learn.dca import DcaSpec
 from core.learn.descent import DescentSpec
+from core.learn.instantiated import GROWTH
 from core.learn.lbfgs import REVIEW, LbfgsSpec, QuasiNewtonSpec
 from core.learn.online import OnlineSpec
 from core.learn.pairs import seen_marks
 from core.learn.perceptron import PerceptronSpec
 from core.learn.problem import Problem
+from core.learn.prox_grad import ProxGradSpec
 from core.learn.schedule import CALIBRATION_SEQUENCES
 from core.learn.sgd import SgdSpec
 from core.learn.trainer import TrainerSpec
@@ -96,6 +98,8 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
         return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
+    if isinstance(trainer, ProxGradSpec):
+        return _prox_grad(trainer, sizes)
     assert isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec)
     chains = sizes.chain * sizes.longest * min(trainer.batch, sizes.sentences)
     if isinstance(trainer, OnlineSpec):
@@ -110,6 +114,21 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
     averaged = sizes.matrix if isinstance(trainer, AsgdSpec) else 0
     state = sizes.matrix + averaged + 4 * sizes.rows
     return state + searched + chains + _calibration(trainer, sizes)
+
+
+def _prox_grad(trainer: ProxGradSpec, sizes: Sizes) -> int:
+    """At most: every feature instantiated. What is stored is copied to where there is more room, half as much again.
+
+    Besides, of each row its template, where it is stored, and where its sum of the present update stands.
+    """
+    stored = sizes.matrix + 4 * sizes.rows
+    chains = sizes.chain * sizes.longest
+    state = stored + int(stored / GROWTH) + (2 + 4 + 4) * sizes.rows + chains
+    if trainer.loss == "perceptron" or trainer.eta0 != "auto":
+        return state
+    # Trials go over a sample.
+    share = min(1.0, CALIBRATION_SEQUENCES / max(1, sizes.sentences))
+    return max(state, int(share * (state + _SAMPLED_CELL_BYTES * sizes.cells)))
 
 
 def _calibration(trainer: DescentSpec | AdfSpec, sizes: Sizes) -> int:
@@ -145,11 +164,13 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
         return sizes.matrix + 4 * sizes.rows
     if isinstance(trainer, OnlineSpec):
         return _state(trainer, sizes, 1)
+    if isinstance(trainer, ProxGradSpec):
+        return sizes.matrix + (2 + 4 + 4 + 4) * sizes.rows
     return _state(trainer, sizes, 1) - _WORKING_VECTORS_GONE * sizes.vector
 
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
     """Making the sparse model: of each weight its row, its label and itself. Under L1 few are left."""
-    if not isinstance(trainer, SgdSpec | AsgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec):
+    if not isinstance(trainer, SgdSpec | AsgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec | ProxGradSpec):
         return 0
     return sizes.matrix + 34 * sizes.parameters

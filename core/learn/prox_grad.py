@@ -248,7 +248,8 @@ class ProxGrad(Trainer):
     def _calibrate(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
         """Find the rate that lowers the loss on a sample most. Penalties are left out: they scale with the rate."""
         sample = problem.sample(CALIBRATION_SEQUENCES)
-        task, start = self.task(sample), self.weights(problem, state)
+        task = self.task(sample)
+        start = self.weights(problem, state) if state["counts"][WEIGHTS] else None
         order = pass_order(sample.sentences, seed, 1)
         squeezed = np.ceil(np.arange(1, sample.sentences + 1) * self.spec.passes / sample.sentences)
         best = (np.inf, 0.0)

@@ -37,6 +37,9 @@ TRAINERS: list[dict[str, Any]] = [
     {"kind": "dca", "passes": 2, "loss": "svm"},
     {"kind": "cw", "passes": 2},
     {"kind": "arow", "passes": 2},
+    {"kind": "prox-grad", "passes": 2, "groups": "sparse-group"},
+    {"kind": "prox-grad", "passes": 2, "budget": 4, "loss": "svm"},
+    {"kind": "prox-grad", "passes": 2, "budget": 40, "groups": "label", "loss": "perceptron"},
 ]
 
 

@@ -206,6 +206,7 @@ TRAINERS = [
     {"kind": "cw", "passes": 8},
     {"kind": "adf", "passes": 8},
     {"kind": "madf", "passes": 8},
+    {"kind": "prox-grad", "passes": 8, "budget": 4},
 ]
 
 

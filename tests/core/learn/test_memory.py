@@ -31,6 +31,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "arow", "passes": 2}, "all"),
     ({"kind": "adf", "passes": 2}, "all"),
     ({"kind": "madf", "passes": 2}, "all"),
+    ({"kind": "prox-grad", "passes": 2}, "all"),
 ]
 
 

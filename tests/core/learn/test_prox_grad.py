@@ -138,7 +138,7 @@ def spec_of(groups, by, loss="crf", **more):
 
 
 def compared(spec, **variant):
-    """The learner's weights and its twin's, on the first of several problems where labellings do not tie by rounding."""
+    """The learner's weights and its twin's, on the first problem where labellings do not tie by rounding."""
     for seed in range(15, 60):
         problem, twins = templated(seed, **variant)
         start, init = started(problem)
