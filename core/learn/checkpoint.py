@@ -3,7 +3,7 @@
 A checkpoint is read by the same job that wrote it, with the same spec and corpus; anything else is refused.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +52,12 @@ def carried_over(path: Path) -> tuple[list[dict[str, Any]], bool]:
     return carried, header["kept"] is not None
 
 
-def load(
-    path: Path, like: Mapping[str, NDArray[Any]], varying: Collection[str] = ()
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a checkpoint whose arrays have the shapes and types of those in `like`, but for the length of `varying`."""
+def load(path: Path, like: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a checkpoint whose arrays have the shapes and types of those in `like`."""
     source = flat_file.FlatFile.open(path, MAGIC)
     arrays = source.arrays()
     for name, array in like.items():
-        first = 1 if name in varying else 0
-        found = arrays.get(name)
-        if found is None or (found.shape[first:], found.dtype) != (array.shape[first:], array.dtype):
+        if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
             raise CorruptFile("The checkpoint is of another run")
     kept = source.header.get("kept")
     if not isinstance(kept, dict) or kept.keys() != set(KEPT):

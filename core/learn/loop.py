@@ -179,16 +179,16 @@ class _Run:
 
     def restore(self, path: Path) -> None:
         """Go back to a checkpoint."""
-        varying = {f"state.{name}" for name in self.trainer.varying}
-        like = {f"state.{name}": array for name, array in self.state.items()}
-        kept, arrays = checkpoint.load(path, like, varying)
+        fixed = {name: array for name, array in self.state.items() if not self.trainer.varies(name)}
+        kept, arrays = checkpoint.load(path, {f"state.{name}": array for name, array in fixed.items()})
         for name, value in kept.items():
             setattr(self, name, value)
-        for name, array in self.state.items():
-            if name in self.trainer.varying:
-                self.state[name] = arrays[f"state.{name}"].copy()
-            else:
-                array[...] = arrays[f"state.{name}"]
+        for name, array in fixed.items():
+            array[...] = arrays[f"state.{name}"]
+        for key in arrays:
+            name = key.removeprefix("state.")
+            if key.startswith("state.") and self.trainer.varies(name):
+                self.state[name] = arrays[key].copy()
         if "best" in arrays:
             self.best = Weights(self.problem, arrays["best"].copy())
 

@@ -22,6 +22,7 @@ from core.learn.problem import Problem
 from core.learn.prox_grad import ProxGradSpec
 from core.learn.schedule import CALIBRATION_SEQUENCES
 from core.learn.sgd import SgdSpec
+from core.learn.sparseptron import SparseptronSpec
 from core.learn.trainer import TrainerSpec
 from core.learn.two_stage import TwoStageSpec
 from core.specs import TrainSpec
@@ -94,7 +95,7 @@ def peak_bytes(spec: TrainSpec, problem: Problem) -> int:
 
 
 def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
-    if isinstance(trainer, TwoStageSpec):
+    if isinstance(trainer, TwoStageSpec | SparseptronSpec):
         return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
@@ -162,7 +163,7 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
         return 2 * sizes.matrix + 4 * 8 * sizes.rows
     if isinstance(trainer, DescentSpec | AdfSpec):
         return sizes.matrix + 4 * sizes.rows
-    if isinstance(trainer, OnlineSpec):
+    if isinstance(trainer, OnlineSpec | SparseptronSpec):
         return _state(trainer, sizes, 1)
     if isinstance(trainer, ProxGradSpec):
         return sizes.matrix + (2 + 4 + 4 + 4) * sizes.rows

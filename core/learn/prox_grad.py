@@ -92,7 +92,6 @@ class ProxGrad(Trainer):
     """See the module."""
 
     dtype: type = np.float32
-    varying = frozenset({"owners", "values", "kept", "instantiated"})
 
     def __init__(self, spec: ProxGradSpec) -> None:
         self.spec = spec
@@ -116,6 +115,9 @@ class ProxGrad(Trainer):
             "kept": np.zeros((0, count), np.uint8),
             "instantiated": np.zeros(0, np.int64),
         }
+
+    def varies(self, name: str) -> bool:
+        return name in ("owners", "values", "kept", "instantiated")
 
     def layout(self, problem: Problem) -> Layout:
         """The groups of a problem, made once."""
@@ -320,12 +322,8 @@ def selection(
             for t, name in enumerate(names)
         ],
         "path": [
-            {
-                "pass": number,
-                "kept": [names[t] for t in np.flatnonzero(row)],
-                "instantiated": int(most),
-            }
-            for number, (row, most) in enumerate(zip(kept, instantiated_by_pass, strict=True), start=1)
+            {"pass": number, "kept": [names[t] for t in np.flatnonzero(row)]}
+            for number, row in enumerate(kept, start=1)
         ],
         "peak_instantiated": int(instantiated_by_pass.max(initial=0)),
         "instantiated_by_pass": instantiated_by_pass.tolist(),

@@ -9,35 +9,19 @@ from core.learn.adf import Adaptive, AdfSpec, MadfSpec
 from core.learn.asgd import Asgd, AsgdSpec
 from core.learn.confidence import ArowSpec, Confidence, CwSpec
 from core.learn.dca import Dca, DcaSpec
+from core.learn.kinds import SingleSpec
 from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
 from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
 from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
 from core.learn.prox_grad import ProxGrad, ProxGradSpec
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
+from core.learn.sparseptron import SelectionSpec, Sparseptron, SparseptronSpec
 from core.learn.trainer import Trainer, TrainerSpec
 from core.learn.two_stage import TwoStage, TwoStageSpec
 
 #: The union of all trainer specs, told apart by `kind`.
-AnyTrainerSpec = Annotated[
-    SgdSpec
-    | AsgdSpec
-    | SgdL1Spec
-    | LbfgsSpec
-    | OwlqnSpec
-    | TwoStageSpec
-    | AdfSpec
-    | MadfSpec
-    | PerceptronSpec
-    | AveragedPerceptronSpec
-    | PassiveAggressiveSpec
-    | MiraSpec
-    | DcaSpec
-    | CwSpec
-    | ArowSpec
-    | ProxGradSpec,
-    Field(discriminator="kind"),
-]
+AnyTrainerSpec = Annotated[SingleSpec | TwoStageSpec | SparseptronSpec, Field(discriminator="kind")]
 
 #: How each spec becomes a trainer, given the threads it may use.
 _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
@@ -57,6 +41,7 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     CwSpec: lambda spec, _: Confidence(spec),
     ArowSpec: lambda spec, _: Confidence(spec),
     ProxGradSpec: lambda spec, _: ProxGrad(spec),
+    SparseptronSpec: lambda spec, threads: Sparseptron(spec, trainer_of(spec.refit(), threads)),
 }
 
 _BATCH = TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic"))
@@ -81,6 +66,7 @@ EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
     ArowSpec: _MARGIN,
     # Groups that take all kernels.
     ProxGradSpec: ProxGradSpec(groups="label", passes=1),
+    SparseptronSpec: SparseptronSpec(first=SelectionSpec(groups="label", passes=1), passes=2),
 }
 
 
@@ -91,4 +77,5 @@ def trainer_of(spec: TrainerSpec, threads: int) -> Trainer:
 
 def uses_threads(spec: TrainerSpec) -> bool:
     """Whether the trainer can work on more than one thread: those that see the whole corpus at each step."""
-    return isinstance(spec, LbfgsSpec | OwlqnSpec | TwoStageSpec)
+    stage = spec.second if isinstance(spec, SparseptronSpec) else spec
+    return isinstance(stage, LbfgsSpec | OwlqnSpec | TwoStageSpec)

@@ -72,8 +72,6 @@ class Trainer(ABC):
     #: Norms the trainer penalises, for the objective on the common scale.
     l1: float = 0.0
     l2: float = 0.0
-    #: Arrays of the state that change their length as training goes on.
-    varying: frozenset[str] = frozenset()
 
     @abstractmethod
     def start(self, problem: Problem, init: Weights | None = None) -> State:
@@ -87,6 +85,11 @@ class Trainer(ABC):
     def weights(self, problem: Problem, state: State) -> Weights:
         """The weights as the model would have them now."""
 
+    def varies(self, name: str) -> bool:
+        """Whether an array of the state changes its length, or comes to exist, as training goes on."""
+        del name
+        return False
+
     def penalty(self, weights: Weights, norm1: float, norm2: float) -> float:
         """What the trainer's penalty is at weights whose |w|_1 and |w|^2 are given."""
         del weights
@@ -96,3 +99,13 @@ class Trainer(ABC):
         """What the trainer has found out besides the weights, by name, for the metrics of the version."""
         del weights, state
         return {}
+
+
+def part_of(state: State, prefix: str) -> State:
+    """The arrays of one stage of a trainer that is made of several, whose names begin with the prefix."""
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
+def put_part(state: State, prefix: str, part: State) -> None:
+    """Put the arrays of a stage into the state of the trainer that is made of several."""
+    state.update({prefix + name: array for name, array in part.items()})

@@ -15,7 +15,7 @@ from core.learn.evaluation import Weights
 from core.learn.lbfgs import OwlqnSpec, QuasiNewton
 from core.learn.problem import Problem
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
-from core.learn.trainer import Report, State, Trainer, TrainerSpec
+from core.learn.trainer import Report, State, Trainer, TrainerSpec, part_of, put_part
 
 _FIRST, _SECOND = "first.", "second."
 
@@ -32,7 +32,8 @@ class TwoStageSpec(TrainerSpec):
     @model_validator(mode="after")
     def _one_penalty(self) -> "TwoStageSpec":
         for name, stage in (("first", self.first), ("second", self.second)):
-            if "l1" in stage.model_fields_set and stage.l1 != self.l1:
+            # What a spec is stored as names every field, and so the stages' own defaults.
+            if stage.l1 not in (self.l1, type(stage).model_fields["l1"].default):
                 raise ValueError(
                     f"{name}.l1 is {stage.l1:g}, but the stages share one penalty: give l1 alone"
                 )
@@ -51,15 +52,13 @@ class TwoStage(Trainer):
         self._second = QuasiNewton(spec.second.model_copy(update={"l1": spec.l1}), threads)
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
-        first = self._first.start(problem, init)
-        second = self._second.start(problem)
-        return {
-            **{_FIRST + name: array for name, array in first.items()},
-            **{_SECOND + name: array for name, array in second.items()},
-        }
+        state: State = {}
+        put_part(state, _FIRST, self._first.start(problem, init))
+        put_part(state, _SECOND, self._second.start(problem))
+        return state
 
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
-        first, second = _part(state, _FIRST), _part(state, _SECOND)
+        first, second = part_of(state, _FIRST), part_of(state, _SECOND)
         own = self.spec.first.passes
         if first["passes"][0] < own:
             for report in self._first.passes(problem, first, seed):
@@ -74,11 +73,7 @@ class TwoStage(Trainer):
             yield replace(report, pass_number=own + report.pass_number)
 
     def weights(self, problem: Problem, state: State) -> Weights:
-        first, second = _part(state, _FIRST), _part(state, _SECOND)
+        first, second = part_of(state, _FIRST), part_of(state, _SECOND)
         if np.isnan(second["objectives"][0]):
             return self._first.weights(problem, first)
         return self._second.weights(problem, second)
-
-
-def _part(state: State, prefix: str) -> State:
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -17,6 +17,9 @@ SPECS: list[type[TrainerSpec]] = list(get_args(get_args(AnyTrainerSpec)[0]))
 #: A row of a table of parameters: name, default, range, meaning.
 ROW = re.compile(r"^\| `([A-Za-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
 
+#: The range of a stage that is nearly any trainer.
+ANY_OTHER = "a spec of any trainer but `two-stage` and this one"
+
 
 def kind_of(spec: type[TrainerSpec]) -> str:
     return str(spec.model_fields["kind"].default)
@@ -40,6 +43,8 @@ def rows(
             changed = {each: value for each, value in defaults[name].items() if value != own[each]}
             changed = {each: value for each, value in changed.items() if not isinstance(value, dict)}
             yield prefix + name, f"`{json.dumps(changed)}`", f"a spec of [`{kind}`]({kind}.md)"
+        elif "oneOf" in field:
+            yield prefix + name, f'`{{"kind": "{defaults[name]["kind"]}"}}`', ANY_OTHER
         elif prefix or name != "kind":
             yield prefix + name, f"`{json.dumps(defaults[name])}`", range_of(field)
 

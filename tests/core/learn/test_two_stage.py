@@ -77,3 +77,8 @@ def test_weights_are_those_of_the_stage_that_runs(problem: Problem):
 def test_stages_that_cannot_be_are_refused(body, reason):
     with pytest.raises(ValueError, match=reason):
         TwoStageSpec.model_validate(body)
+
+
+def test_a_spec_that_was_stored_is_read_again():
+    spec = TwoStageSpec(l1=0.7)
+    assert TwoStageSpec.model_validate(spec.model_dump(mode="json")) == spec

@@ -1,0 +1,159 @@
+"""`sparseptron`: choose templates, then learn with those alone (Martins, Smith, Aguiar & Figueiredo 2011, section 4).
+
+The first stage is `prox-grad` with the perceptron's loss and a budget, whose result does not depend on a rate.
+Shrinking biases what it keeps, so its weights are thrown away: a second trainer learns from zero, without what was
+dropped. Passes are counted through, the first stage's first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
+
+from core.inference import vector as v
+from core.learn.evaluation import Weights
+from core.learn.kinds import SingleSpec
+from core.learn.passive_aggressive import MiraSpec
+from core.learn.problem import Problem
+from core.learn.prox_grad import ProxGrad, ProxGradSpec, selection
+from core.learn.rows import census
+from core.learn.trainer import Report, State, Trainer, TrainerSpec, part_of, put_part
+
+_FIRST, _SECOND = "first.", "second."
+
+
+class SelectionSpec(ProxGradSpec):
+    """The first stage: `prox-grad` of one loss."""
+
+    loss: Literal["perceptron"] = "perceptron"
+    passes: Annotated[int, Field(ge=1, le=1000)] = 5
+
+
+class SparseptronSpec(TrainerSpec):
+    """`budget` is the groups to keep; `first` and `second` are the stages' specs."""
+
+    kind: Literal["sparseptron"] = "sparseptron"
+    budget: Annotated[int, Field(ge=1, le=1_000_000_000)] = 30
+    first: SelectionSpec = SelectionSpec()
+    second: Annotated[SingleSpec, Field(discriminator="kind")] = MiraSpec()
+    passes: Annotated[int, Field(ge=2, le=100_000)] = 15
+
+    @field_validator("first")
+    @classmethod
+    def _one_budget(cls, first: SelectionSpec) -> SelectionSpec:
+        if first.budget is not None or first.strength is not None:
+            raise ValueError("what is dropped is decided by the budget of the trainer: give that alone")
+        return first
+
+    @model_validator(mode="after")
+    def _passes_for_both(self) -> "SparseptronSpec":
+        if self.passes <= self.first.passes:
+            raise ValueError("passes counts both stages: it must exceed first.passes")
+        return self
+
+    def refit(self) -> SingleSpec:
+        """The spec of the second stage, with the passes that are left to it."""
+        return self.second.model_copy(update={"passes": self.passes - self.first.passes})
+
+
+class Sparseptron(Trainer):
+    """See the module."""
+
+    def __init__(self, spec: SparseptronSpec, second: Trainer) -> None:
+        self.spec = spec
+        self._first = ProxGrad(spec.first.model_copy(update={"budget": spec.budget}))
+        self._second = second
+        self._selected: tuple[Problem, bytes, Selected] | None = None
+
+    def varies(self, name: str) -> bool:
+        first = name.removeprefix(_FIRST)
+        return name == "instantiated" or name.startswith(_SECOND) or self._first.varies(first)
+
+    def start(self, problem: Problem, init: Weights | None = None) -> State:
+        first = self._first.start(problem, init)
+        # Of the second stage: passes made, and the features there were after each.
+        state = {"refitted": np.zeros(1, np.int64), "instantiated": np.zeros(0, np.int64)}
+        put_part(state, _FIRST, first)
+        return state
+
+    def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        own = self.spec.first.passes
+        if state[_FIRST + "passes"][0] < own:
+            yield from self._select(problem, state, seed)
+        second = part_of(state, _SECOND)
+        selected = self._selected_of(problem, state)
+        for report in self._second.passes(selected.problem, second, seed):
+            if report.pass_done:
+                put_part(state, _SECOND, second)
+                active = census(self._second.weights(selected.problem, second).values)[0]
+                state["instantiated"] = np.append(state["instantiated"], active)
+                state["refitted"][0] += 1
+            yield replace(report, pass_number=own + report.pass_number)
+
+    def _select(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
+        """The first stage. At its end the second one has its start, so that a checkpoint of that moment has it too."""
+        first, own = part_of(state, _FIRST), self.spec.first.passes
+        for report in self._first.passes(problem, first, seed):
+            if report.pass_done:
+                put_part(state, _FIRST, first)
+            if report.pass_done and report.pass_number == own:
+                selected = self._selected_of(problem, state).problem
+                put_part(state, _SECOND, self._second.start(selected))
+                told = f"{report.message}, {selected.attributes} attributes; stage 2: {self.spec.second.kind}"
+                yield replace(report, message=told)
+                return
+            yield report
+
+    def _selected_of(self, problem: Problem, state: State) -> "Selected":
+        kept = state[_FIRST + "kept"][-1].tobytes()
+        if self._selected is None or self._selected[0] is not problem or self._selected[1] != kept:
+            whole = self.spec.first.groups in ("template", "coarse-to-fine")
+            self._selected = (problem, kept, Selected(problem, part_of(state, _FIRST), whole))
+        return self._selected[2]
+
+    def weights(self, problem: Problem, state: State) -> Weights:
+        if not state["refitted"][0]:
+            return self._first.weights(problem, part_of(state, _FIRST))
+        selected = self._selected_of(problem, state)
+        return selected.spread(self._second.weights(selected.problem, part_of(state, _SECOND)))
+
+    def penalty(self, weights: Weights, norm1: float, norm2: float) -> float:
+        return self._second.penalty(weights, norm1, norm2)
+
+    def findings(self, weights: Weights, state: State) -> dict[str, Any]:
+        by_pass = np.concatenate([state[_FIRST + "instantiated"], state["instantiated"]])
+        layout = self._first.layout(weights.problem)
+        return {"selection": selection(layout, weights, state[_FIRST + "kept"], by_pass)}
+
+
+class Selected:
+    """A problem with only the features that were selected.
+
+    Those are all of the templates that were kept; of other groups than whole templates, the attributes that were.
+    """
+
+    def __init__(self, problem: Problem, first: State, whole_templates: bool) -> None:
+        templates = problem.templates
+        assert templates is not None
+        kept, stored = first["kept"][-1].astype(np.bool_), first["places"] >= 0
+        if whole_templates:
+            used, used_edges = kept[templates.of_attributes], kept[templates.of_edge_attributes]
+        else:
+            used = stored[: problem.attributes]
+            used_edges = stored[problem.blocks :].reshape(-1, len(problem.labels)).any(axis=1)
+        edges = templates.transitions is not None and bool(kept[templates.transitions])
+        self.problem = replace(problem.with_attributes(used, used_edges), edges=edges)
+        self._whole = problem
+        transitions = np.ones(len(problem.labels), np.bool_)
+        blocks = np.repeat(used_edges, len(problem.labels))
+        self._rows: NDArray[np.int64] = np.flatnonzero(np.concatenate([used, transitions, blocks]))
+
+    def spread(self, weights: Weights) -> Weights:
+        """Weights of the selected features as weights of all."""
+        width = self._whole.width
+        values = v.zeros(self._whole.rows * width, weights.values.dtype)
+        values.reshape(-1, width)[self._rows] = weights.values.reshape(-1, width)
+        return Weights(self._whole, values)
