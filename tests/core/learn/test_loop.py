@@ -206,7 +206,8 @@ TRAINERS = [
     {"kind": "cw", "passes": 8},
     {"kind": "adf", "passes": 8},
     {"kind": "madf", "passes": 8},
-    {"kind": "prox-grad", "passes": 8, "budget": 4},
+    {"kind": "prox-grad", "passes": 8},
+    {"kind": "sparseptron", "passes": 10, "budget": 4},
 ]
 
 
