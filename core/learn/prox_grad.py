@@ -314,6 +314,7 @@ def selection(
         "templates": [
             {
                 "name": name,
+                "edge": layout.templates.edges[t],
                 "norm": round(float(norms[t]), 6),
                 "features": int(features[t]),
                 "size": int(layout.sizes[t]),

@@ -17,6 +17,7 @@ from core.features.settled import Features, Place
 from core.features.several import Family
 from core.features.template import Template
 from core.jit import readonly
+from core.model.templates import BAG_NAME
 
 #: What a template looks at: whether labels or pairs of them, and at each place the ranks of its columns, finest first.
 #: A column ranks by the number of its values: words are finer than parts of speech.
@@ -30,6 +31,7 @@ class Templates:
     """Which template each attribute and edge attribute comes from."""
 
     names: tuple[str, ...]
+    edges: tuple[bool, ...]  # whether a template's features are joined with the pair of labels
     patterns: tuple[Pattern | None, ...]  # None: cannot be compared
     of_attributes: NDArray[np.int16]  # (attributes,)
     of_edge_attributes: NDArray[np.int16]  # (edge attributes,)
@@ -82,20 +84,25 @@ def templates_of(
     of_singles, found = _found(index, features.unigrams, features.slots, ranks)
     of_attributes = np.zeros(attributes, np.int16)
     of_attributes[: index.size] = of_singles
-    for family in families:
+    several: dict[tuple[str, str], str] = {}
+    for template in features.over_several:
+        several.setdefault(template.made, template.name)
+    for name, family in zip(list(several.values()) or [BAG_NAME] * len(families), families, strict=True):
         of_attributes[family.attributes[family.attributes >= 0]] = len(found)
-        found.append((family.spec.name("*"), None))
-    transitions = None
+        found.append((name, None))
+    singles, transitions = len(found), None
     if features.edges:
         transitions = len(found)
-        found.append(("B", ("B", {})))
+        alone = next(t.name for t in features.templates if t.kind == "B" and not t.slots)
+        found.append((alone, ("B", {})))
     of_edges = np.zeros(0, np.int16)
     if edge_index is not None:
         of_edges, rich = _found(edge_index, features.rich, features.edge_slots, ranks)
         of_edges = of_edges + np.int16(len(found))
         found += rich
     return Templates(
-        names=_distinct([name for name, _ in found]),
+        names=tuple(name for name, _ in found),
+        edges=tuple(t >= singles for t in range(len(found))),
         patterns=tuple(pattern for _, pattern in found),
         of_attributes=readonly(of_attributes, np.int16),
         of_edge_attributes=readonly(of_edges, np.int16),
@@ -115,22 +122,12 @@ def _found(
     index: FeatureIndex, templates: Sequence[Template], slots: Sequence[Sequence[Place]], ranks: list[int]
 ) -> tuple[NDArray[np.int16], list[Found]]:
     """The template of each attribute, with those that make the same features as one, which cannot be compared."""
-    seeds = index.slots.seeds.tolist()
-    times = Counter(seeds)
-    found: dict[int, Found] = {}
-    for seed, template, places in zip(seeds, templates, slots, strict=True):
-        alone = times[seed] == 1
-        found.setdefault(seed, (template.name, _pattern(template, places, ranks) if alone else None))
-    number = {seed: i for i, seed in enumerate(found)}
-    numbers = np.array([number[seed] for seed in seeds], np.int16)
-    return numbers[index.seen_at % max(len(seeds), 1)], list(found.values())
-
-
-def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Number the names that occur again."""
-    met: Counter[str] = Counter()
-    told = []
-    for name in names:
-        met[name] += 1
-        told.append(name if met[name] == 1 else f"{name} ({met[name]})")
-    return tuple(told)
+    made = [template.made for template in templates]
+    times = Counter(made)
+    found: dict[tuple[str, str], Found] = {}
+    for template, places in zip(templates, slots, strict=True):
+        alone = times[template.made] == 1
+        found.setdefault(template.made, (template.name, _pattern(template, places, ranks) if alone else None))
+    number = {each: i for i, each in enumerate(found)}
+    numbers = np.array([number[each] for each in made], np.int16)
+    return numbers[index.seen_at % max(len(made), 1)], list(found.values())

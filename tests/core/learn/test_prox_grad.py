@@ -47,6 +47,7 @@ def templated(seed=15, patterns=PATTERNS, **more):
     transitions = next((t for t, pattern in enumerate(patterns) if pattern == ("B", {})), None)
     templates = Templates(
         names=tuple(f"T{t}" for t in range(len(patterns))),
+        edges=tuple(kind == "B" for kind, _ in patterns),
         patterns=patterns,
         of_attributes=np.arange(problem.attributes, dtype=np.int16) % single,
         of_edge_attributes=np.full(problem.edge_attributes, 5, np.int16),
@@ -345,7 +346,12 @@ def test_what_is_dropped_is_freed_and_what_was_instantiated_is_counted():
 def test_room_grows_with_what_gradients_touch_and_shrinks_with_what_is_dropped():
     problem, _ = random_problem(3, sentences=400, attributes=9000, labels=LABELS)
     templates = Templates(
-        ("A", "Z", "B"), (None,) * 3, np.arange(9000, dtype=np.int16) % 2, np.zeros(0, np.int16), 2
+        ("A", "Z", "B"),
+        (False, False, True),
+        (None,) * 3,
+        np.arange(9000, dtype=np.int16) % 2,
+        np.zeros(0, np.int16),
+        2,
     )
     problem = replace(problem, templates=templates)
     loose = run_to(

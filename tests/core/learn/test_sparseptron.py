@@ -69,6 +69,7 @@ def test_the_model_has_the_chosen_templates_and_no_others(corpus: Corpus, tmp_pa
     )
     told = result.metrics["selection"]
     kept = [each["name"] for each in told["templates"] if each["kept"]]
+    assert [each["edge"] for each in told["templates"]] == [False] * 11 + [True] * 2
     assert len(told["templates"]) == 13
     assert 2 <= len(kept) <= 4
     assert kept == told["path"][-1]["kept"]
