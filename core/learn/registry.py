@@ -66,7 +66,7 @@ EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
     ArowSpec: _MARGIN,
     # Groups that take all kernels.
     ProxGradSpec: ProxGradSpec(groups="label", passes=1),
-    SparseptronSpec: SparseptronSpec(first=SelectionSpec(groups="label", passes=1), passes=2),
+    SparseptronSpec: SparseptronSpec(first=SelectionSpec(groups="label", passes=1), second=_MARGIN, passes=2),
 }
 
 
