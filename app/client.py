@@ -298,9 +298,9 @@ class Client:
 
     # Tagging and health
 
-    def tag(self, model: str, sentences: Sequence[Sentence], output: str = "tags") -> Tagged:
-        """Tag sentences; each is a list of tokens, or of rows of columns."""
-        body = {"model": model, "sentences": sentences, "output": output}
+    def tag(self, model: str, sentences: Sequence[Sentence], output: str = "tags", **options: Any) -> Tagged:
+        """Tag sentences; each a list of tokens, or of rows of columns. `options` are further fields of the request."""
+        body = {"model": model, "sentences": sentences, "output": output, **options}
         return make(Tagged, self._call("POST", "/tag", json=body))
 
     def ready(self) -> bool:

@@ -152,6 +152,12 @@ class Tagged:
     tags: list[list[str]] = field(default_factory=list)
     spans: list[list[dict[str, Any]]] = field(default_factory=list)
     conll: str = ""
+    probabilities: list[float] = field(default_factory=list)
+    marginals: list[list[float]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    distributions: list[list[list[float]]] = field(default_factory=list)
+    nbest: list[dict[str, Any]] = field(default_factory=list)
+    explain: list[dict[str, Any]] = field(default_factory=list)
 
 
 def make(kind: type[T], values: Mapping[str, Any]) -> T:

@@ -8,6 +8,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("chunking",),
     ("online",),
     ("service",),
+    ("tagging",),
     ("quasi_newton",),
     ("tsuruoka",),
     ("features",),

@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import IO
 
+import orjson
+
 #: What every LogRecord has; anything beyond was given by the caller as `extra` and belongs in the line.
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",
@@ -29,7 +31,12 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        try:
+            return orjson.dumps(line, default=str).decode()
+        except (
+            TypeError
+        ):  # a number or a string that JSON has and orjson does not take: the line must not be lost
+            return json.dumps(line, default=str)
 
 
 def configure(level: int, stream: IO[str] | None = None) -> None:

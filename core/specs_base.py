@@ -37,7 +37,9 @@ def _path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> tupl
     path: list[int | str] = []
     for place, part in enumerate(location):
         inside = (
-            part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int)
+            part in value
+            if isinstance(value, dict)
+            else isinstance(value, list) and isinstance(part, int) and part < len(value)
         )
         if inside:
             value = value[part]

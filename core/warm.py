@@ -66,14 +66,16 @@ def _serving() -> None:
     report.warm()
     formats.warm()
     corpus = _corpus()
-    compiled = compile_corpus(FeatureSpec().resolve(len(corpus.columns)), corpus)
-    problem = compiled.problem
-    values = np.zeros(problem.rows * problem.width, np.float32)
-    values[: problem.width] = 1
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        save(build_model(compiled, Weights(problem, values)), path)
-        tagger = Tagger.open(path)
+    # Templates of label pairs have a kernel of their own.
+    for features in (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]")):
+        compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus)
+        problem = compiled.problem
+        values = np.zeros(problem.rows * problem.width, np.float32)
+        values[: problem.width] = 1
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            save(build_model(compiled, Weights(problem, values)), path)
+            tagger = Tagger.open(path)
         coded = tagger.code([[["word", "CAP"], ["42", "NUM"]]])
         tagger.decode(coded)
         decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))

@@ -3,6 +3,7 @@
 import socket
 
 import uvicorn
+from fastapi import FastAPI
 
 from app import main, server
 from app.cli import listen
@@ -26,8 +27,13 @@ def serve(settings: Settings, descriptor: int | None) -> int:
 
 
 def _serve_on(listener: socket.socket, settings: Settings) -> None:
+    server_of(main.create_app(settings)).run(sockets=[listener])
+
+
+def server_of(app: FastAPI) -> server.Server:
+    """The server of an application, as every API process has it."""
     config = uvicorn.Config(
-        main.create_app(settings),
+        app,
         lifespan="on",
         ws="none",
         log_config=None,
@@ -36,4 +42,4 @@ def _serve_on(listener: socket.socket, settings: Settings) -> None:
         timeout_graceful_shutdown=GRACE_S,
         backlog=listen.BACKLOG,
     )
-    server.Server(config).run(sockets=[listener])
+    return server.Server(config)

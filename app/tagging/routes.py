@@ -1,12 +1,33 @@
 """The route that tags."""
 
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
 
 from app import deps
 from app.body import require_json
 from app.tagging import schemas
 
-router = APIRouter(tags=["tagging"])
+
+class DirectRoute(APIRoute):
+    """A route whose endpoint takes the request and nothing else, and is called without the framework's injection.
+
+    That would look for parameters that are not there, in a third of the time that a short sentence takes in all.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+
+        async def direct(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await self.endpoint(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+        self.app = direct
+
+
+router = APIRouter(tags=["tagging"], route_class=DirectRoute)
 
 #: The body is read by hand, once, straight into what the tagger takes; OpenAPI still says what it is.
 TAG_BODY = {

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -10,18 +9,18 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 import orjson
+import pydantic_core
 from pydantic import ValidationError
 
 from app import body as json_body
 from app import errors
-from app.tagging import texts
+from app.tagging import answers
 from app.tagging.schemas import TagRequest
 from app.tagging.serving import Served, Serving
 from core.corpus.named import TwiceError, members, once
-from core.corpus.segmentation import is_coding
 from core.errors import Fault, Invalid, TooLarge, Unavailable
-from core.evaluate.spans import spans_of
 from core.settings import Settings
+from core.specs_base import faults_of
 
 T = TypeVar("T")
 
@@ -31,11 +30,8 @@ INLINE_TOKENS = 512
 INLINE_BYTES = 16 * 1024
 #: More requests than this waiting for a thread are seconds of work; who comes then is better sent away.
 MAX_WAITING = 256
-
-#: Fields that are part of the contract and not served yet, with the value they must have until then.
-NOT_YET: dict[str, object] = {"marginals": False, "nbest": 1, "constraints": None, "explain": False}
-
-_BLANK = re.compile(r"\s")
+#: The fields of the most common request.
+_QUICK = {"model", "sentences"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,9 +47,12 @@ class Tagging:
     async def answer(self, raw: bytes) -> tuple[Served, bytes]:
         """Tag what a request asks for; give the model used and the JSON of the answer."""
         if len(raw) <= INLINE_BYTES:
+            quick = self._quick(raw)
+            if quick is not None:
+                return quick
             request = self._read(raw)
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
-            if self.warmed() and _tokens(request) <= INLINE_TOKENS:
+            if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
                 return served, tag(served, request)
             return served, await self._threaded(lambda: tag(served, request))
         request, held, answer = await self._threaded(lambda: self._read_and_tag(raw))
@@ -61,6 +60,34 @@ class Tagging:
             return held, answer
         served = await self.serving.resolve(request.model)
         return served, await self._threaded(lambda: tag(served, request))
+
+    def _quick(self, raw: bytes) -> tuple[Served, bytes] | None:
+        """Answer the most common of requests at once: a few sentences, nothing but tags, by a model that is open.
+
+        None when it is any other, or has a fault: then it is read again, with care.
+        """
+        try:
+            given = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return None
+        if type(given) is not dict or given.keys() != _QUICK:
+            return None
+        model, sentences = given["model"], given["sentences"]
+        served = self.serving.held(model) if type(model) is str else None
+        if served is None or not self.warmed() or not self._is_small(sentences):
+            return None
+        return served, _tagged(served, sentences)
+
+    def _is_small(self, sentences: Any) -> bool:
+        """Whether these are a few sentences of strings or of lists of strings."""
+        limits = self.settings
+        return (
+            type(sentences) is list
+            and len(sentences) <= limits.max_tag_sentences
+            and set(map(type, sentences)) <= {list}
+            and sum(map(len, sentences)) <= min(INLINE_TOKENS, limits.max_tag_tokens)
+            and kind_of(sentences) in (str, list)
+        )
 
     def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Served | None, bytes]:
         """Do all of a large request in one hop to a thread, unless its model has to be opened first."""
@@ -95,24 +122,17 @@ def parse(raw: bytes) -> TagRequest:
     try:
         request = TagRequest.model_validate_json(raw)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise _invalid(error, raw) from None
     if ("sentences" in request.model_fields_set) == (request.text is not None):
         fault = Fault("give sentences or a text", pointer="/sentences" if request.text is None else "/text")
         raise Invalid("The request is not valid.", [fault], code="invalid_request")
-    for name, default in NOT_YET.items():
-        value = getattr(request, name)
-        if value != default:
-            fault = Fault(
-                f"not supported yet; leave it at {orjson.dumps(default).decode()}", pointer=f"/{name}"
-            )
-            raise Invalid(f"{name} is not supported yet.", [fault], code="not_yet_supported")
     if check_tokens(request.sentences) is dict:
         check_once(raw, request)
     return request
 
 
-def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
-    """Check that all tokens are strings, lists of strings, or objects, and say which. At C speed when all is well.
+def kind_of(sentences: Sequence[Sequence[Any]]) -> type | None:
+    """Say whether all tokens are strings, lists of strings, or objects, at C speed; None when it is none of these.
 
     What stands in objects is checked when their attributes are looked up.
     """
@@ -125,6 +145,14 @@ def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
         columns = chain.from_iterable(chain.from_iterable(sentences))
         if set(map(type, columns)) <= {str}:
             return list
+    return None
+
+
+def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
+    """Give what all tokens are, or raise with the places that are wrong."""
+    kind = kind_of(sentences)
+    if kind is not None:
+        return kind
     faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), errors.MAX_FAULTS)]
     reason = "Tokens are strings, or all of them lists of strings, or all of them objects."
     raise Invalid(reason, faults, code="invalid_request")
@@ -132,7 +160,8 @@ def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
 
 def check_once(raw: bytes, request: TagRequest) -> None:
     """Check that no object of the request has a name twice, of which all but the last would be lost unseen."""
-    if members(raw) == len(request.model_fields_set) + sum(map(_members, request.sentences)):
+    limits = 0 if request.constraints is None else len(request.constraints.model_fields_set)
+    if members(raw) == len(request.model_fields_set) + limits + sum(map(_members, request.sentences)):
         return
     try:
         json.loads(raw, object_pairs_hook=once)
@@ -171,61 +200,23 @@ def _tokens(request: TagRequest) -> int:
 
 def tag(served: Served, request: TagRequest) -> bytes:
     """Tag, and write the answer."""
-    answer: dict[str, Any] = {"model": served.target.model, "version": served.target.version}
-    sentences: Sequence[Sequence[Any]] = request.sentences
-    if request.text is None:
-        tags = served.tagger.tag(sentences)
-    else:
-        _check_cuts(served)
-        lines = texts.lines_of(request.texts)
-        of_lines = served.tagger.tag([line.characters for line in lines])
-        found = texts.words_in(request.texts, lines, of_lines)
-        answer["words"] = [each.words for each in found]
-        answer["offsets"] = [each.offsets for each in found]
-        sentences = texts.joined(lines, [line.characters for line in lines], len(found))
-        tags = texts.joined(lines, of_lines, len(found))
-    if request.output == "tags":
-        answer["tags"] = tags
-    elif request.output == "spans":
-        names = served.tagger.labels
-        answer["spans"] = [[dataclasses.asdict(span) for span in spans_of(each, names)] for each in tags]
-    else:
-        answer["conll"] = conll(sentences, tags)
-    return orjson.dumps(answer)
+    if request.plain and request.output == "tags":
+        return _tagged(served, request.sentences)
+    return orjson.dumps(answers.answer(served, request), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _check_cuts(served: Served) -> None:
-    """Raise Invalid when a model does not cut text into words."""
-    tagger = served.tagger
-    if tagger.columns > 1 or not is_coding(tagger.labels):
-        reason = "this model does not cut text into words; give sentences"
-        raise Invalid(
-            "The model does not segment text.", [Fault(reason, pointer="/text")], code="not_a_segmenter"
-        )
+def _tagged(served: Served, sentences: Sequence[Sequence[Any]]) -> bytes:
+    """Tag sentences, and write the answer."""
+    target = served.target
+    tags = served.tagger.tag(sentences)
+    return orjson.dumps({"model": target.model, "version": target.version, "tags": tags})
 
 
-def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]]) -> str:
-    """Write tagged sentences as column text. A token with a blank in it has no place there."""
-    lines: list[str] = []
-    for i, (sentence, labels) in enumerate(zip(sentences, tags, strict=True)):
-        for j, (token, label) in enumerate(zip(sentence, labels, strict=True)):
-            columns = [token] if isinstance(token, str) else [] if isinstance(token, dict) else token
-            if not columns or any(not column or _BLANK.search(column) for column in columns):
-                fault = Fault(
-                    "empty, with a blank or without columns, which column text cannot hold",
-                    pointer=f"/sentences/{i}/{j}",
-                )
-                raise Invalid("A token cannot be written as conll.", [fault], code="unwritable_token")
-            lines.append("\t".join([*columns, label]))
-        lines.append("")
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-def _invalid(error: ValidationError) -> Exception:
+def _invalid(error: ValidationError, raw: bytes) -> Exception:
     items = error.errors(include_url=False, include_context=True, include_input=False)
     if items[0]["type"] == "json_invalid":
         return json_body.malformed(str(items[0]["ctx"]["error"]))
-    faults = [Fault(item["msg"], pointer=errors.pointer(item["loc"])) for item in items[: errors.MAX_FAULTS]]
+    faults = faults_of(error, pydantic_core.from_json(raw))[: errors.MAX_FAULTS]
     return Invalid("The request cannot be tagged.", faults, code="invalid_request")
 
 

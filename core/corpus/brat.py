@@ -1,12 +1,10 @@
 """Read brat stand-off: a zip of pairs `name.txt` and `name.ann`; tokens of the texts, labels in IOB2.
 
-A line of text is a sentence. With `tokens="words"` a token is a run of letters, digits and combining marks, or any
-other character by itself that is no blank; with `"blanks"` it is whatever stands between blanks.
+A line of text is a sentence; what a token is, `core.corpus.tokens` says.
 (https://brat.nlplab.org/standoff.html)
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,24 +12,20 @@ from tempfile import SpooledTemporaryFile
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.corpus.archive import Archive, FaultyMember, Member
 from core.corpus.arrays import Ids, Places, numbered
 from core.corpus.corpus import Column, Corpus
 from core.corpus.intern import empty_pool, intern, vocabulary_of
 from core.corpus.lines import MAX_FAULTS, empty_corpus
+from core.corpus.tokens import TextTokens, Tokens, points_of, tokens_of
 from core.corpus.vocabulary import Vocabulary
 from core.errors import Fault, Invalid
 
-Tokens = Literal["words", "blanks"]
 Conflicts = Literal["refuse", "resolve"]
 
 #: An upload up to this size is kept in memory, a larger one on disk, until its end: a zip is read from there.
 _SPOOL_BYTES = 1 << 20
-
-# Kinds of characters.
-_BLANK, _WORD, _OTHER = range(3)
 
 #: The lines of an .ann file that are no text-bound annotations: relations, events, attributes, normalisations, notes.
 _IGNORED = frozenset("REAMN*#")
@@ -60,15 +54,6 @@ class _Annotation:
     line: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Tokens:
-    """Where the tokens of a text stand, in characters, and where its sentences end, in tokens."""
-
-    starts: Places
-    stops: Places
-    ends: Places
-
-
 class BratReader:
     """Feed it the bytes of the zip; `finish()` reads it. Raises `Invalid` with members and lines at fault."""
 
@@ -83,7 +68,7 @@ class BratReader:
     ) -> None:
         self._max_text_bytes = max_text_bytes
         self._labelled = labelled
-        self._by_blanks = tokens == "blanks"
+        self._tokens = tokens
         self._resolve = conflicts == "resolve"
         self._types = frozenset(types)
         self._spool = SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115  # closed by finish
@@ -132,7 +117,7 @@ class BratReader:
         except FaultyMember as error:
             self._fault(error.fault)
             return
-        tokens = _tokens(text, by_blanks=self._by_blanks)
+        tokens = tokens_of(text, self._tokens)
         spans: list[tuple[int, int, str]] = []
         if annotation_member is not None and self._labelled:
             found = self._annotations(annotation_member.name, said, text)
@@ -140,7 +125,7 @@ class BratReader:
         if not self._faults:
             self._keep(text, tokens, spans)
 
-    def _keep(self, text: str, tokens: _Tokens, spans: Iterable[tuple[int, int, str]]) -> None:
+    def _keep(self, text: str, tokens: TextTokens, spans: Iterable[tuple[int, int, str]]) -> None:
         encoded = np.frombuffer(text.encode(), np.uint8)
         places = _byte_places(text)
         self._pool, ids = intern(self._pool, encoded, places[tokens.starts], places[tokens.stops], 1)
@@ -196,7 +181,9 @@ class BratReader:
             )
         return _Annotation(name, kind, parts[0][0], parts[-1][1], number)
 
-    def _spans(self, name: str, found: Sequence[_Annotation], tokens: _Tokens) -> list[tuple[int, int, str]]:
+    def _spans(
+        self, name: str, found: Sequence[_Annotation], tokens: TextTokens
+    ) -> list[tuple[int, int, str]]:
         """(first token, token after the last, type) of each annotation that stands, in order."""
         spans: list[tuple[int, int, _Annotation]] = []
         for each, first, last, reason in self._aligned(found, tokens):
@@ -216,7 +203,7 @@ class BratReader:
         return [(first, last, each.type) for first, last, each in spans]
 
     def _aligned(
-        self, found: Sequence[_Annotation], tokens: _Tokens
+        self, found: Sequence[_Annotation], tokens: TextTokens
     ) -> Iterator[tuple[_Annotation, int, int, str]]:
         """(annotation, its first token, the one after its last, why it cannot stand or nothing) of all at once."""
         starts = np.array([each.start for each in found], np.int64)
@@ -243,36 +230,9 @@ class BratReader:
             )
 
 
-def _points(text: str) -> NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32, copy=False)
-
-
 def _byte_places(text: str) -> Places:
     """(characters + 1,): where each character begins in UTF-8."""
-    points = _points(text)
+    points = points_of(text)
     places = np.zeros(points.size + 1, np.int64)
     np.cumsum(1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000), out=places[1:])
     return places
-
-
-def _kind(point: int) -> int:
-    character = chr(point)
-    if character.isspace() or character == "\ufeff":
-        return _BLANK
-    return _WORD if character.isalnum() or unicodedata.category(character)[0] == "M" else _OTHER
-
-
-def _tokens(text: str, *, by_blanks: bool) -> _Tokens:
-    """Find tokens and sentences; what a character is, is asked once of each different one."""
-    points = _points(text)
-    distinct, places = np.unique(points, return_inverse=True)
-    kinds = np.array([_kind(point) for point in distinct.tolist()], np.int8)[places]
-    if by_blanks:
-        kinds = np.minimum(kinds, _WORD)
-    before = np.concatenate([np.full(1, _BLANK, np.int8), kinds[:-1]])
-    after = np.concatenate([kinds[1:], np.full(1, _BLANK, np.int8)])
-    starts = np.flatnonzero((kinds != _BLANK) & ((kinds != before) | (kinds == _OTHER)))
-    stops = np.flatnonzero((kinds != _BLANK) & ((kinds != after) | (kinds == _OTHER))) + 1
-    newlines = np.flatnonzero(points == 10)
-    ends = np.unique(np.append(np.searchsorted(starts, newlines), starts.size))
-    return _Tokens(starts, stops, ends[ends > 0].astype(np.int64))

@@ -14,11 +14,12 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from core.corpus.brat import Conflicts, Tokens
+from core.corpus.brat import Conflicts
 from core.corpus.conllu import FIELDS
 from core.corpus.labels import LabelCoding
 from core.corpus.segmentation import Coding
 from core.corpus.segmented import Tags
+from core.corpus.tokens import Tokens
 from core.errors import Fault, Invalid
 
 

@@ -145,6 +145,17 @@ def _split_lines(buffer: Bytes, starts: Places, stops: Places) -> bool:
     return True
 
 
+@kernel
+def _lookup_lines(
+    text: Bytes, offsets: Places, table: Ids, buffer: Bytes, starts: Places, stops: Places, ids: Ids
+) -> bool:
+    """ids of the lines of `buffer`; False, with nothing written, when they are not as many as `ids`."""
+    if not _split_lines(buffer, starts, stops):
+        return False
+    _lookup(text, offsets, table, buffer, starts, stops, ids)
+    return True
+
+
 def pack(tokens: Sequence[str]) -> tuple[Bytes, Places, Places]:
     """The UTF-8 of all tokens in one buffer, with where each starts and stops.
 
@@ -267,6 +278,21 @@ class Vocabulary:
         encoded = np.frombuffer(string.encode("utf-8", "surrogatepass"), np.uint8)
         return int(self.lookup(encoded, np.zeros(1, np.int64), np.full(1, encoded.size, np.int64))[0])
 
+    def lookup_strings(self, strings: Sequence[str], ids: Ids) -> None:
+        """The id of each string into `ids`, a writable row of as many; -1 where it is unknown.
+
+        One kernel and nothing to check: spans made here lie within their buffer. A request of one sentence is looked
+        up column by column, and that is most of what it takes to tag it.
+        """
+        if len(strings) != ids.size:
+            raise ValueError("one id is needed for each string")
+        if not strings:
+            return
+        buffer = np.frombuffer("\n".join(strings).encode("utf-8", "surrogatepass"), np.uint8)
+        starts, stops = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
+        if not _lookup_lines(self.text, self.offsets, self.table, buffer, starts, stops, ids):
+            ids[:] = self.lookup(*_pack_each(strings))
+
     def lookup(self, buffer: Bytes, starts: Places, stops: Places) -> Ids:
         """The id of each `buffer[starts[k]:stops[k]]`, -1 where it is unknown."""
         buffer, starts = readonly(buffer, np.uint8), readonly(starts, np.int64)
@@ -281,3 +307,4 @@ def warm() -> None:
     """Compile, or load from the cache, every kernel of this module in the one form it is used in."""
     known = Vocabulary.from_strings(["a", "b"])
     known.lookup(*pack(["a", "\n"]))
+    known.lookup_strings(["a", "b"], np.empty(2, np.int32))

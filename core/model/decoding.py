@@ -189,14 +189,13 @@ def decode(tagger: Tagger, coded: Coded, wanted: Wanted, allowed: Allowed | None
         log_z=np.zeros(sentences),
         marginals=np.empty(tokens if wanted.sums else 0, np.float32),
         distributions=np.empty((tokens if wanted.distributions else 0, labels), np.float32),
-        paths=np.empty((k, tokens), np.int32),
+        paths=np.zeros((k, tokens), np.int32),
         path_counts=np.zeros(sentences, np.int64),
         totals=np.zeros((sentences, k)),
     )
-    longest = int(np.max(np.diff(coded.offsets), initial=0))
     _decode(
         tagger.weights, tagger.rich, coded.codes, coded.extra, coded.offsets, a, wanted.sums, wanted.posterior,
-        labels, width, _work(tagger, longest, k, a, wanted.sums), out,
+        labels, width, _work(tagger, coded.longest, k, a, wanted.sums), out,
     )  # fmt: skip
     return Decoded(
         out.labels,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from core.corpus.bag import Cells, joined, merged
 from core.corpus.corpus import Corpus
 from core.corpus.named import Gathered, WrongAttribute
-from core.corpus.vocabulary import pack
 from core.errors import Fault, Invalid
 from core.features.index import UNKNOWN, Slots, feature_key, find
 from core.features.matching import Text
@@ -159,18 +158,28 @@ def score_edges(
 
 @kernel
 def _tag(
-    w: Weights, rich: RichWeights, codes: NDArray[np.int32], x: Extra, offsets: NDArray[np.int64], labels: int,
-    width: int, s: Scratch, out: NDArray[np.int32],
+    w: Weights, codes: NDArray[np.int32], x: Extra, offsets: NDArray[np.int64], labels: int, width: int, s: Scratch,
+    out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     for sentence in range(offsets.shape[0] - 1):
         begin, end = offsets[sentence], offsets[sentence + 1]
         if end > begin:
             score(w, codes, x, begin, end, width, s)
-            if s.matrices.shape[0] > 0:
-                score_edges(w, rich, codes, begin, end, s)
-                viterbi(s.scores, end - begin, s.matrices, labels * width, labels, width, out, begin)
-            else:
-                viterbi(s.scores, end - begin, w.transitions, 0, labels, width, out, begin)
+            viterbi(s.scores, end - begin, w.transitions, 0, labels, width, out, begin)
+
+
+@kernel
+def _tag_rich(
+    w: Weights, rich: RichWeights, codes: NDArray[np.int32], x: Extra, offsets: NDArray[np.int64], labels: int,
+    width: int, s: Scratch, out: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """The same with edge attributes. Apart, because handing their arrays over takes as long as some tokens."""
+    for sentence in range(offsets.shape[0] - 1):
+        begin, end = offsets[sentence], offsets[sentence + 1]
+        if end > begin:
+            score(w, codes, x, begin, end, width, s)
+            score_edges(w, rich, codes, begin, end, s)
+            viterbi(s.scores, end - begin, s.matrices, labels * width, labels, width, out, begin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +198,13 @@ class Coded:
             readonly(self.offsets[first : last + 1] - begin, np.int64),
             self.several if self.several is NO_CELLS else self.several.part(begin, end),
         )
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        if self.offsets.size == 2:
+            return int(self.offsets[1])
+        return int(np.max(np.diff(self.offsets), initial=0))
 
     @property
     def extra(self) -> Extra:
@@ -210,6 +226,7 @@ class Tagger:
         self.weights = Weights(lookup, _dense(model), a.starts, a.labels, a.weights, transitions)
         self.rich = _rich(model, self.width)
         self._names = np.array(model.labels, object)
+        self._coded_columns = len(model.coder.vocabularies)
 
     @classmethod
     def open(cls, path: Path, sha256: str | None = None) -> "Tagger":
@@ -232,18 +249,25 @@ class Tagger:
     def tag(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         """Best labels of each sentence."""
         coded = self.code(sentences)
-        names = self._names[self.decode(coded)].tolist()
+        names = self.named(self.decode(coded))
         bounds = coded.offsets.tolist()
         return [names[begin:end] for begin, end in pairwise(bounds)]
 
+    def named(self, ids: NDArray[np.int32]) -> list[str]:
+        """The names of labels."""
+        names: list[str] = self._names[ids].tolist()
+        return names
+
     def decode(self, coded: Coded) -> NDArray[np.int32]:
         """Best label of every token, as ids."""
-        longest = int(np.max(np.diff(coded.offsets), initial=0))
         out = np.empty(int(coded.offsets[-1]), np.int32)
-        _tag(
-            self.weights, self.rich, coded.codes, coded.extra, coded.offsets, len(self.model.labels), self.width,
-            self.scratch(longest), out,
-        )  # fmt: skip
+        labels, s = len(self.model.labels), self.scratch(coded.longest)
+        if self.model.edges is None:
+            _tag(self.weights, coded.codes, coded.extra, coded.offsets, labels, self.width, s, out)
+        else:
+            _tag_rich(
+                self.weights, self.rich, coded.codes, coded.extra, coded.offsets, labels, self.width, s, out
+            )
         return out
 
     def scratch(self, longest: int) -> Scratch:
@@ -277,9 +301,9 @@ class Tagger:
             return self._code_bags(tokens, readonly(offsets, np.int64))
         columns = self._columns(sentences, tokens)
         coder = self.model.coder
-        codes = np.empty((len(coder.vocabularies), len(tokens)), np.int32)
+        codes = np.empty((self._coded_columns, len(tokens)), np.int32)
         for i, vocabulary in enumerate(coder.base):
-            codes[i] = vocabulary.lookup(*pack(columns[i]))
+            vocabulary.lookup_strings(columns[i], codes[i])
         for i, derived in enumerate(coder.derived, start=len(coder.base)):
             base = codes[derived.spec.of]
             known = base != UNKNOWN

@@ -140,7 +140,7 @@ def test_text_in_the_wrong_place_is_refused(http: httpx.Client) -> None:
     assert_problem(tag(http, text="\n" * 1_001), 413, "too_many_tokens", pointer="/text")
 
 
-def test_a_model_that_cuts_no_words_takes_no_text(
+def test_a_model_of_several_columns_takes_no_text(
     http: httpx.Client, database: Database, tmp_path: Path
 ) -> None:
     new = NewVersion(
@@ -149,4 +149,4 @@ def test_a_model_that_cuts_no_words_takes_no_text(
     )  # fmt: skip
     with database.write() as conn:
         models.publish(conn, "names", new, [samples.model_file("v1", tmp_path / "model")])
-    assert_problem(tag(http, model="names", text="上海"), 422, "not_a_segmenter", pointer="/text")
+    assert_problem(tag(http, model="names", text="上海"), 422, "text_not_supported", pointer="/text")

@@ -113,7 +113,7 @@ def test_a_token_that_does_not_fit_the_model_is_pointed_at(
     assert problem["errors"][0]["pointer"].startswith(pointer)
 
 
-def test_fields_of_later_releases_are_taken_at_their_defaults(http: httpx.Client) -> None:
+def test_every_field_may_be_given_at_its_default(http: httpx.Client) -> None:
     assert tag(http, marginals=False, nbest=1, constraints=None, explain=False)["tags"]
 
 

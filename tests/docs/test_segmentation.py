@@ -23,6 +23,6 @@ def test_the_walk_through_gives_the_words_it_shows() -> None:
     tagger = Tagger(
         finished(loop.train(job, read_segmented([text.encode()], max_line_bytes=1000), None)).model
     )
-    lines = texts.lines_of([asked])
-    (found,) = texts.words_in([asked], lines, tagger.tag([line.characters for line in lines]))
+    lines = texts.lines_of([asked], "characters")
+    (found,) = texts.words_in([asked], lines, tagger.tag([line.tokens for line in lines]))
     assert {"words": [found.words], "offsets": [[list(each) for each in found.offsets]]} == answer

@@ -6,8 +6,9 @@ import zipfile
 import pytest
 
 from core.corpus import archive
-from core.corpus.brat import BratReader, Conflicts, Tokens
+from core.corpus.brat import BratReader, Conflicts
 from core.corpus.corpus import Corpus
+from core.corpus.tokens import Tokens
 from core.errors import Fault, Invalid, TooLarge
 from tests.core.corpus.samples import contents, pieces, rows_of
 

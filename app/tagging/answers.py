@@ -1,0 +1,249 @@
+"""Answers to requests that ask for more than tags of sentences: text, spans, probabilities, explanations.
+
+Chains are what is decoded, one after another; an answer has an entry for each sentence, or for each text, whose lines
+are chains. Everything about tokens is flat until the end, when it is cut at the bounds of the entries.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.tagging import texts
+from app.tagging.schemas import TagRequest
+from app.tagging.serving import Served
+from core.corpus.segmentation import is_coding
+from core.errors import Fault, Invalid, TooLarge
+from core.evaluate.spans import spans_of
+from core.model.constraints import allowed_by, infeasible
+from core.model.decoding import Decoded, Wanted, decode
+from core.model.explanation import explain
+from core.model.tagger import Coded, Tagger
+
+#: Numbers that an answer may take to find out: tokens by labels by sequences asked for. Seconds of one core.
+MAX_CELLS = 5_000_000
+#: Tokens explained in one answer: each is a page of names and numbers.
+MAX_EXPLAINED = 1_000
+
+_BLANK = re.compile(r"\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is tagged."""
+
+    chains: Sequence[Sequence[Any]]
+    #: Where the entries of the answer begin, in chains; and the end of the last.
+    entries: list[int]
+    lines: list[texts.Line]
+    #: Whether tokens are characters, and tags make words of them.
+    words: bool
+
+    @classmethod
+    def of(cls, tagger: Tagger, request: TagRequest) -> "Source":
+        """The sentences of a request, or the lines of its texts."""
+        if request.text is None:
+            if request.tokenizer is not None:
+                raise _refused("has a meaning only with text", "/tokenizer")
+            return cls(request.sentences, list(range(len(request.sentences) + 1)), [], words=False)
+        _check_columns(tagger)
+        cuts = is_coding(tagger.labels)
+        tokenizer = request.tokenizer or ("characters" if cuts else "words")
+        lines = texts.lines_of(request.texts, tokenizer)
+        counts = np.bincount([line.text for line in lines], minlength=len(request.texts))
+        entries = [0, *np.cumsum(counts).tolist()]
+        return cls([line.tokens for line in lines], entries, lines, words=cuts and tokenizer == "characters")
+
+
+def answer(served: Served, request: TagRequest) -> dict[str, Any]:
+    """All that a request asks for."""
+    tagger = served.tagger
+    source = Source.of(tagger, request)
+    coded = tagger.code(source.chains)
+    entries = source.entries
+    bounds = coded.offsets[entries].tolist()
+    made: dict[str, Any] = {"model": served.target.model, "version": served.target.version}
+    places = _explained(request, bounds)
+    decoded = _decoded(tagger, request, source, coded) if request.beyond else None
+    tags = tagger.named(tagger.decode(coded) if decoded is None else decoded.labels)
+    if request.text is not None:
+        made |= _of_texts(request, source, coded, tags, bounds)
+    if request.output == "tags":
+        made["tags"] = _cut(tags, bounds)
+    elif request.output == "spans":
+        made["spans"] = _spans(tagger, source, coded, tags)
+    else:
+        sentences = _cut(list(chain.from_iterable(source.chains)), bounds)
+        made["conll"] = conll(sentences, _cut(tags, bounds), "text" if source.lines else "sentences")
+    if decoded is None:
+        return made
+    if request.marginals:
+        made["probabilities"] = [float(np.prod(decoded.probabilities[a:b])) for a, b in pairwise(entries)]
+        made["marginals"] = _cut(decoded.marginals, bounds)
+    if request.distributions:
+        made["labels"] = tagger.labels
+        made["distributions"] = _cut(decoded.distributions, bounds)
+    if request.nbest > 1:
+        made["nbest"] = list(_sequences(tagger, request, source, coded, decoded))
+    if request.explain is not False:
+        made["explain"] = list(_explanations(tagger, coded, decoded, places, bounds))
+    return made
+
+
+def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) -> Decoded:
+    wanted = Wanted(
+        nbest=request.nbest,
+        posterior=request.decode == "posterior",
+        probabilities=request.marginals,
+        distributions=request.distributions or request.explain is not False,
+    )
+    _check_size(tagger, wanted, request, int(coded.offsets[-1]))
+    if request.text is not None:
+        _check_lines(request, source)
+    allowed = None
+    if request.constraints is not None:
+        allowed = allowed_by(request.constraints.stated, tagger.labels, coded.offsets)
+    decoded = decode(tagger, coded, wanted, allowed)
+    if not decoded.feasible.all():
+        entries = np.searchsorted(source.entries, np.flatnonzero(~decoded.feasible), side="right") - 1
+        of_entries = np.ones(len(source.entries) - 1, np.bool_)
+        of_entries[entries] = False
+        raise infeasible(of_entries, "text" if source.lines else "sentences")
+    return decoded
+
+
+def _check_size(tagger: Tagger, wanted: Wanted, request: TagRequest, tokens: int) -> None:
+    for name, asked, sequences in (
+        ("nbest", wanted.nbest > 1, wanted.nbest),
+        ("distributions", request.distributions, 1),
+        ("explain", request.explain is not False, 1),
+    ):
+        cells = tokens * len(tagger.labels) * sequences
+        if asked and cells > MAX_CELLS:
+            by = f"{tokens} tokens by {len(tagger.labels)} labels" + f" by {sequences}" * (sequences > 1)
+            reason = f"{by} are {cells} numbers; at most {MAX_CELLS} a request"
+            raise TooLarge(
+                "The request is too large.", [Fault(reason, pointer=f"/{name}")], code="too_many_tokens"
+            )
+
+
+def _check_lines(request: TagRequest, source: Source) -> None:
+    """Refuse what has no meaning for texts, or none for texts of several lines."""
+    if request.constraints is not None and request.constraints.tags is not None:
+        raise _refused("tags are fixed for tokens of sentences, not of text", "/constraints/tags")
+    if request.nbest > 1 and any(b - a > 1 for a, b in pairwise(source.entries)):
+        raise _refused("lines are tagged apart; give texts of one line each", "/nbest")
+
+
+def _check_columns(tagger: Tagger) -> None:
+    """Raise Invalid when a model needs more of a token than itself."""
+    if tagger.columns != 1:
+        needs = f"{tagger.columns} columns" if tagger.columns else "named attributes"
+        fault = Fault(f"tokens of this model have {needs}; give sentences", pointer="/text")
+        raise Invalid("The model does not tag text.", [fault], code="text_not_supported")
+
+
+def _of_texts(
+    request: TagRequest, source: Source, coded: Coded, tags: list[str], bounds: list[int]
+) -> dict[str, Any]:
+    """The words or tokens of each text, and where they stand."""
+    if source.words:
+        found = texts.words_in(request.texts, source.lines, _cut(tags, coded.offsets.tolist()))
+        return {"words": [each.words for each in found], "offsets": [each.offsets for each in found]}
+    tokens = list(chain.from_iterable(line.tokens for line in source.lines))
+    places = [
+        (start, stop) for line in source.lines for start, stop in zip(line.starts, line.stops, strict=True)
+    ]
+    return {"tokens": _cut(tokens, bounds), "offsets": _cut(places, bounds)}
+
+
+def _spans(tagger: Tagger, source: Source, coded: Coded, tags: list[str]) -> list[list[dict[str, Any]]]:
+    """The spans of each entry. None goes from one line of a text to the next."""
+    of_chains = _cut(tags, coded.offsets.tolist())
+    made = []
+    for first, last in pairwise(source.entries):
+        found: list[dict[str, Any]] = []
+        before = 0
+        for number in range(first, last):
+            for span in spans_of(of_chains[number], tagger.labels):
+                described = {"type": span.type, "start": before + span.start, "stop": before + span.stop}
+                if source.lines:
+                    line = source.lines[number]
+                    described |= {"begin": line.starts[span.start], "end": line.stops[span.stop - 1]}
+                found.append(described)
+            before += len(of_chains[number])
+        made.append(found)
+    return made
+
+
+def _sequences(
+    tagger: Tagger, request: TagRequest, source: Source, coded: Coded, decoded: Decoded
+) -> Iterator[dict[str, Any]]:
+    rows = [tagger.named(path) for path in decoded.paths]
+    spans = [_spans(tagger, source, coded, row) for row in rows] if request.output == "spans" else []
+    for i, (begin, end) in enumerate(pairwise(coded.offsets.tolist())):
+        count = int(decoded.path_counts[i])
+        if spans:
+            found: dict[str, Any] = {"spans": [spans[r][i] for r in range(count)]}
+        else:
+            found = {"tags": [rows[r][begin:end] for r in range(count)]}
+        yield {**found, "probabilities": decoded.path_probabilities[i, :count].tolist()}
+
+
+def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
+    """The tokens to explain, as (entry, token in it)."""
+    if request.explain is False:
+        return []
+    count = bounds[-1] if request.explain is True else len(request.explain)
+    if count > MAX_EXPLAINED:
+        fault = Fault(f"{count} tokens to explain; at most {MAX_EXPLAINED} a request", pointer="/explain")
+        raise TooLarge("The request is too large.", [fault], code="too_many_tokens")
+    lengths = [end - begin for begin, end in pairwise(bounds)]
+    if request.explain is True:
+        return [(i, token) for i, length in enumerate(lengths) for token in range(length)]
+    for number, (i, token) in enumerate(request.explain):
+        if not (0 <= i < len(lengths) and 0 <= token < lengths[i]):
+            raise _refused(f"there is no token {token} in sentence {i}, from 0", f"/explain/{number}")
+    return request.explain
+
+
+def _explanations(
+    tagger: Tagger, coded: Coded, decoded: Decoded, places: Sequence[tuple[int, int]], bounds: list[int]
+) -> Iterator[dict[str, Any]]:
+    flat = np.array([bounds[i] + token for i, token in places], np.int64)
+    chains = np.searchsorted(coded.offsets, flat, side="right") - 1
+    tokens = flat - coded.offsets[chains]
+    of_chains = list(zip(chains.tolist(), tokens.tolist(), strict=True))
+    found = explain(tagger, coded, decoded, of_chains)
+    for (i, token), each in zip(places, found, strict=True):
+        yield {**dataclasses.asdict(each), "sentence": i, "token": token}
+
+
+def _cut(values: Sequence[Any] | NDArray[Any], bounds: Sequence[int]) -> list[Any]:
+    return [values[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _refused(reason: str, pointer: str) -> Invalid:
+    return Invalid("The request cannot be tagged.", [Fault(reason, pointer=pointer)], code="invalid_request")
+
+
+def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]], name: str) -> str:
+    """Write tagged sentences as column text. A token with a blank in it has no place there."""
+    lines: list[str] = []
+    for i, (sentence, labels) in enumerate(zip(sentences, tags, strict=True)):
+        for j, (token, label) in enumerate(zip(sentence, labels, strict=True)):
+            columns = [token] if isinstance(token, str) else [] if isinstance(token, dict) else token
+            if not columns or any(not column or _BLANK.search(column) for column in columns):
+                fault = Fault(
+                    "empty, with a blank or without columns, which column text cannot hold",
+                    pointer=f"/{name}/{i}/{j}",
+                )
+                raise Invalid("A token cannot be written as conll.", [fault], code="unwritable_token")
+            lines.append("\t".join([*columns, label]))
+        lines.append("")
+    return "\n".join(lines) + "\n" if lines else ""
