@@ -60,10 +60,20 @@ class JsonRoute(APIRoute):
 
 def require_json(request: Request, *, when_absent: bool = True) -> None:
     """Refuse a body that does not say it is JSON; one that says nothing only `when_absent`."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json" and (media_type or when_absent):
-        said = f"not {media_type}" if media_type else "and the request names none"
+    given = media_type(request)
+    if given != "application/json" and (given or when_absent):
+        said = f"not {given}" if given else "and the request names none"
         raise Unsupported(f"The media type here is application/json, {said}.", code="unsupported_media_type")
+    require_plain(request)
+
+
+def media_type(request: Request) -> str:
+    """What a request says its body is; empty when it says nothing."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def require_plain(request: Request) -> None:
+    """Refuse a body that is encoded."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
         raise Unsupported(f"JSON is not read from {encoding} encoding here.", code="unsupported_encoding")

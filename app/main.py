@@ -28,7 +28,7 @@ from app.middleware.body_limit import BodyLimit
 from app.middleware.request_log import RequestLog
 from app.models.routes import router as models
 from app.params import PROBLEM_RESPONSE
-from app.tagging import serving
+from app.tagging import lines, serving
 from app.tagging.routes import router as tagging
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
@@ -145,7 +145,9 @@ def _limits(settings: Settings) -> Any:
     def limit_of(scope: Scope) -> int:
         path = scope["path"]
         model = path.startswith("/models/") and path.endswith("/versions")
-        uploads = model or path in ("/corpora", "/lexicons")
+        # Streams of lines to tag are as long as uploads; they are never held whole.
+        streams = path == "/tag" and (b"content-type", lines.MEDIA_TYPE.encode()) in scope["headers"]
+        uploads = model or streams or path in ("/corpora", "/lexicons")
         return settings.max_upload_bytes if uploads else settings.max_json_bytes
 
     return limit_of

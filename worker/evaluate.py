@@ -18,10 +18,11 @@ from worker.context import Note, Running, Workplace
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far an evaluation is."""
+    """How far the work with finished versions is."""
 
     fraction: float
     message: str = ""
+    phase: str = "evaluate"
     checkpoint = None
 
     @property
@@ -30,7 +31,7 @@ class Step:
 
     def as_dict(self) -> dict[str, Any]:
         """The `progress` of the HTTP contract."""
-        return {"phase": "evaluate", "fraction": round(self.fraction, 6)}
+        return {"phase": self.phase, "fraction": round(self.fraction, 6)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,16 @@ def runners() -> dict[str, Runner]:
     # Imported late: this pulls in numba, which reads its settings from the environment when imported.
     from worker.evaluate import run_evaluate  # noqa: PLC0415
     from worker.experiments import run_compare, run_tune  # noqa: PLC0415
+    from worker.tag import run_tag  # noqa: PLC0415
     from worker.train import run_train  # noqa: PLC0415
 
-    return {"train": run_train, "compare": run_compare, "tune": run_tune, "evaluate": run_evaluate}
+    return {
+        "train": run_train,
+        "compare": run_compare,
+        "tune": run_tune,
+        "evaluate": run_evaluate,
+        "tag": run_tag,
+    }
 
 
 def run_job(context: Context, job_id: str) -> None:

@@ -8,11 +8,8 @@ import anyio.to_thread
 
 from app.deps import Runtime
 from core.corpus import formats
-from core.corpus.corpus import Column, Corpus
-from core.corpus.options import LabelOptions
-from core.corpus.vocabulary import Vocabulary
 from core.errors import Fault, Invalid
-from core.evaluate.versions import predicted_labels
+from core.evaluate.versions import tagged_corpus
 from core.model.tagger import Tagger
 from core.settings import Settings
 from core.steps import finished
@@ -58,10 +55,7 @@ def _content(
         _refuse_options(asked)
         headers = {"Content-Length": str(row.size_bytes), "ETag": f'"{row.sha256}"'}
         return Content(text, formats.media_type(row.format), headers)
-    # How a corpus was read says how to write it too; its labels are already in the coding asked for then.
-    own = {key: value for key, value in row.options.items() if key not in LabelOptions.model_fields}
-    options = {**(own if asked.format == row.format else {}), **asked.options}
-    formats.parse_options(asked.format, options)
+    options = formats.writing_options(row.format, row.options, asked.format, asked.options)
     corpus = formats.read(
         text,
         row.format,
@@ -70,7 +64,7 @@ def _content(
         options=row.options,
     )
     if tagger is not None:
-        corpus = _tagged(tagger, corpus)
+        corpus = finished(tagged_corpus(tagger, corpus))
     return Content(formats.write(corpus, asked.format, options), formats.media_type(asked.format), {})
 
 
@@ -79,9 +73,3 @@ def _refuse_options(asked: Export) -> None:
     if given:
         faults = [Fault("has a meaning only with format", parameter=name) for name in given]
         raise Invalid("The text as it came has no options.", faults, code="invalid_options")
-
-
-def _tagged(tagger: Tagger, corpus: Corpus) -> Corpus:
-    labels = finished(predicted_labels(tagger, corpus))
-    column = Column("label", Vocabulary.from_strings(tagger.model.labels), labels)
-    return Corpus(corpus.columns, column, corpus.offsets)

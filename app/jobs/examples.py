@@ -69,4 +69,8 @@ JOBS: dict[str, Any] = {
         "summary": "Score two versions and test whether they differ",
         "value": {"kind": "evaluate", "models": ["chunker:1", "chunker@champion"], "corpus": _TEST},
     },
+    "tag": {
+        "summary": "Tag a corpus and write it as JSON lines",
+        "value": {"kind": "tag", "model": "chunker@champion", "corpus": _TEST, "format": "ndjson"},
+    },
 }

@@ -121,6 +121,23 @@ def get_plot(job_id: JobId, database: DatabaseDep) -> Response:
     return Response(service.plot(database, job_id), media_type=SVG)
 
 
+@router.get(
+    "/{job_id}/output",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
+)
+def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
+    """Give the corpus that a finished `tag` job wrote."""
+    job, result, chunks = service.output(database, job_id)
+    headers = {
+        "Content-Length": str(result["size_bytes"]),
+        "Content-Disposition": f'attachment; filename="{job.id}.{result["format"]}"',
+        "ETag": f'"{result["sha256"]}"',
+        "Model-Version": f"{result['model']}:{result['version']}",
+    }
+    return StreamingResponse(chunks, media_type=result["media_type"], headers=headers)
+
+
 async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:
     job = await run_in_threadpool(service.get, runtime.database, job_id)
     if job.ended and seen >= job.last_seq:

@@ -23,7 +23,8 @@ class Job(Out):
     )
     result: dict[str, Any] | None = Field(
         description="Of train: model, version, objective, metrics, passes, stop_reason, and curve, a point a pass. "
-        "Of compare: score, table, curves. Of tune: score, folds, table, best, trained. Of evaluate: models, pairs."
+        "Of compare: score, table, curves. Of tune: score, folds, table, best, trained. Of evaluate: models, pairs. "
+        "Of tag: model, version, format, sentences, tokens, size_bytes, sha256 of the output."
     )
     error: dict[str, Any] | None
     attempt: int = Field(description="How often a worker took it.")

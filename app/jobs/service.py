@@ -1,5 +1,6 @@
 """What can be done with jobs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from redis import Redis
@@ -7,12 +8,14 @@ from sqlalchemy.engine import Connection
 
 from app.jobs.sender import JobSender
 from core import specs, wire
+from core.corpus import formats
 from core.errors import Conflict, Fault, Invalid, NotFound
 from core.experiments import folds
 from core.experiments.plot import Curve, svg_of
 from core.experiments.table import TABULATED, csv_of
 from core.features.matching import check_kind
-from core.store import corpora, events, jobs, lexicons, references
+from core.specs_base import pointer
+from core.store import blobs, corpora, events, jobs, lexicons, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
@@ -102,6 +105,14 @@ def plot(database: Database, job_id: str) -> str:
     return svg_of(curves, "F1 on dev, %" if result["score"] == "f1" else "accuracy on dev, %")
 
 
+def output(database: Database, job_id: str) -> tuple[JobRow, dict[str, Any], Iterator[bytes]]:
+    """Give what a job wrote, with no transaction open while a slow client reads."""
+    job = get(database, job_id)
+    if job.kind != "tag":
+        raise NotFound(f"a {job.kind} job has no output", code="no_output")
+    return job, _result(job), blobs.stream(database, jobs.output_id(job_id))
+
+
 def _result(job: JobRow) -> dict[str, Any]:
     if job.result is None:
         raise Conflict(f"{job.id} has no result: it is {job.state.value}", code="no_result")
@@ -114,6 +125,8 @@ def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
     specs.check_against(spec, corpus.columns)
     if isinstance(spec, specs.TuneSpec):
         folds.check(corpus.sentences, spec.folds)
+    if isinstance(spec, specs.TagSpec):
+        _check_options(spec, corpus)
     dev = getattr(spec, "dev", None)
     if not isinstance(dev, specs.DevCorpus):
         return [corpus.id]
@@ -128,6 +141,16 @@ def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
             code="corpora_differ",
         )
     return [corpus.id, scored.id]
+
+
+def _check_options(spec: specs.TagSpec, corpus: CorpusRow) -> None:
+    try:
+        formats.writing_options(corpus.format, corpus.options, spec.format or corpus.format, spec.options)
+    except Invalid as error:
+        faults = [
+            Fault(each.reason, pointer=pointer(("options", each.parameter or ""))) for each in error.faults
+        ]
+        raise Invalid(error.message, faults, code=error.code) from None
 
 
 def _lexicons(conn: Connection, spec: specs.JobSpec) -> list[str]:
@@ -158,6 +181,9 @@ def _fixed(conn: Connection, spec: specs.JobSpec) -> tuple[specs.JobSpec, list[T
     if isinstance(spec, specs.TrainSpec) and spec.init is not None:
         start = _version(conn, spec.init, "/init")
         return spec.model_copy(update={"init": str(start)}), [start]
+    if isinstance(spec, specs.TagSpec):
+        used = _version(conn, spec.model, "/model")
+        return spec.model_copy(update={"model": str(used)}), [used]
     if not isinstance(spec, specs.EvaluateSpec):
         return spec, []
     found: list[Target] = []

@@ -14,13 +14,17 @@ from app.models.conditions import Expected
 from app.models.service import Change
 from app.models.templates import Templates
 from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
-from core.model import importing
+from core.model import importing, inspection
+from core.model.inspection import FeatureWeight, Histogram, TransitionWeight
 from core.store.aliases import AliasRow, MoveRow
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
 
 router = APIRouter(prefix="/models", tags=["models"], route_class=JsonRoute)
 
+LabelFilter = Annotated[str | None, Query(max_length=1000, description="Only weights of this label.")]
+TemplateFilter = Annotated[str | None, Query(max_length=1000, description="Only features of this template.")]
+Bins = Annotated[int, Query(ge=1, le=1000)]
 IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of the alias, or `*`.")]
 IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 
@@ -138,6 +142,45 @@ async def get_template_plot(name: ModelName, number: VersionNumber, runtime: Run
     """Draw the templates of a version: their norms and, where they were selected, the path of the selection."""
     found = await service.version_templates(runtime.database, runtime.serving, name, number)
     return Response(found.svg(), media_type=SVG)
+
+
+@router.get("/{name}/versions/{number}/features", response_model=Listing[schemas.FeatureWeight])
+async def list_features(
+    name: ModelName,
+    number: VersionNumber,
+    runtime: RuntimeDep,
+    label: LabelFilter = None,
+    template: TemplateFilter = None,
+    top: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> Page[FeatureWeight]:
+    """List the weights of features, the strongest first; of one label or one template when given."""
+    model = await service.opened(runtime.database, runtime.serving, name, number)
+    return await run_in_threadpool(service.features, model, label, template, top, cursor)
+
+
+@router.get("/{name}/versions/{number}/transitions", response_model=Listing[schemas.TransitionWeight])
+async def list_transitions(
+    name: ModelName,
+    number: VersionNumber,
+    runtime: RuntimeDep,
+    before: LabelFilter = None,
+    label: LabelFilter = None,
+    top: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> Page[TransitionWeight]:
+    """List the weights of label pairs, the strongest first; those from or to one label when given."""
+    model = await service.opened(runtime.database, runtime.serving, name, number)
+    return await run_in_threadpool(service.transitions, model, before, label, top, cursor)
+
+
+@router.get("/{name}/versions/{number}/weights", response_model=schemas.Histogram)
+async def get_weights(
+    name: ModelName, number: VersionNumber, runtime: RuntimeDep, bins: Bins = 20
+) -> Histogram:
+    """Say how the weights that are not zero are spread."""
+    model = await service.opened(runtime.database, runtime.serving, name, number)
+    return await run_in_threadpool(inspection.histogram, model, bins)
 
 
 @router.delete("/{name}/versions/{number}", status_code=204)

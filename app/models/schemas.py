@@ -68,6 +68,33 @@ class Templates(Out):
     selection: Selection | None = Field(description="Null when the trainer selects no templates.")
 
 
+class FeatureWeight(Out):
+    """The weight of a feature and a label."""
+
+    feature: str
+    template: str
+    before: str | None = Field(description="Of a feature of label pairs: the label before.")
+    label: str
+    weight: float
+
+
+class TransitionWeight(Out):
+    """The weight of a label behind another."""
+
+    before: str
+    after: str
+    weight: float
+
+
+class Histogram(Out):
+    """How many weights that are not zero lie between each two neighbours of `bounds`."""
+
+    bounds: list[float]
+    features: list[int]
+    edge_features: list[int] = Field(description="Of features joined with label pairs.")
+    transitions: list[int]
+
+
 class Alias(Out):
     """Where an alias points."""
 

@@ -13,7 +13,10 @@ from app.models.conditions import Expected
 from app.models.templates import Templates
 from app.tagging.serving import Serving
 from core import wire
-from core.errors import NotFound
+from core.errors import Invalid, NotFound
+from core.model import inspection
+from core.model.inspection import FeatureWeight, TransitionWeight
+from core.model.model import Model as LearnedModel
 from core.store import aliases, blobs, models
 from core.store.aliases import AliasRow, MoveRow
 from core.store.engine import Database
@@ -69,6 +72,37 @@ async def version_templates(database: Database, serving: Serving, name: str, num
     row = await run_in_threadpool(version, database, name, number)
     tagger = await serving.tagger_of(Target(name, number, row.sha256))
     return await run_in_threadpool(templates.of_version, tagger.model, row.metrics)
+
+
+async def opened(database: Database, serving: Serving, name: str, number: int) -> LearnedModel:
+    """Open a version for a look at it."""
+    row = await run_in_threadpool(version, database, name, number)
+    return (await serving.tagger_of(Target(name, number, row.sha256))).model
+
+
+def features(
+    model: LearnedModel, label: str | None, template: str | None, limit: int, cursor: str | None
+) -> Page[FeatureWeight]:
+    """List weights of features, the strongest first."""
+    data, rest = inspection.top_features(model, label, template, limit, _place(cursor))
+    return Page(data, None if rest is None else str(rest))
+
+
+def transitions(
+    model: LearnedModel, before: str | None, label: str | None, limit: int, cursor: str | None
+) -> Page[TransitionWeight]:
+    """List weights of label pairs, the strongest first."""
+    data, rest = inspection.top_transitions(model, before, label, limit, _place(cursor))
+    return Page(data, None if rest is None else str(rest))
+
+
+def _place(cursor: str | None) -> int | None:
+    """The place in a model that a cursor of its weights stands for. It never changes, as the model does not."""
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
+        raise Invalid("The cursor is not one of this list.", code="invalid_cursor")
+    return int(cursor)
 
 
 def delete_version(database: Database, redis: Redis | None, name: str, number: int) -> None:

@@ -44,28 +44,13 @@ class TagConstraints(Body):
         return Constraints(self.tags, self.forbid, self.valid)
 
 
-class TagRequest(Body):
-    """Sentences to tag, or text."""
+class TagOptions(Body):
+    """By which model to tag, and what to tell."""
 
     model: str = Field(
         max_length=200,
         description="`name` (its alias `champion`, else the newest version), `name@alias` or `name:3`.",
         examples=["chunker", "chunker@champion", "chunker:3"],
-    )
-    sentences: Sentences = Field(
-        default_factory=list,
-        description="Each a list of tokens, of rows of columns when the model uses several, or of objects of named "
-        "attributes when it was trained on such.",
-        examples=[
-            [["Rockwell", "said", "so"]],
-            [[["Rockwell", "NNP"], ["said", "VBD"]]],
-            [[{"word": "Rockwell", "capital": True}, {"word": "said", "length": 4}]],
-        ],
-    )
-    text: str | list[str] | None = Field(
-        None,
-        description="Instead of sentences, raw text for a model that needs no other column. A line is a sentence.",
-        examples=["共同创造美好的新世纪", ["共同创造", "美好的新世纪"]],
     )
     tokenizer: Tokenizer | None = Field(
         None,
@@ -86,6 +71,26 @@ class TagRequest(Body):
         1, ge=1, le=100, description="Give so many most probable sequences, with their probabilities."
     )
     constraints: TagConstraints | None = None
+
+
+class TagRequest(TagOptions):
+    """Sentences to tag, or text."""
+
+    sentences: Sentences = Field(
+        default_factory=list,
+        description="Each a list of tokens, of rows of columns when the model uses several, or of objects of named "
+        "attributes when it was trained on such.",
+        examples=[
+            [["Rockwell", "said", "so"]],
+            [[["Rockwell", "NNP"], ["said", "VBD"]]],
+            [[{"word": "Rockwell", "capital": True}, {"word": "said", "length": 4}]],
+        ],
+    )
+    text: str | list[str] | None = Field(
+        None,
+        description="Instead of sentences, raw text for a model that needs no other column. A line is a sentence.",
+        examples=["共同创造美好的新世纪", ["共同创造", "美好的新世纪"]],
+    )
     explain: bool | Annotated[list[tuple[int, int]], Field(max_length=1000)] = Field(
         False,
         description="Say what decided: for all tokens, or for those given as [sentence, token], from 0.",
@@ -113,6 +118,20 @@ class TagRequest(Body):
     def texts(self) -> list[str]:
         """The texts to cut into words."""
         return [self.text] if isinstance(self.text, str) else self.text or []
+
+
+class LineOptions(TagOptions):
+    """The first line of a stream: what is asked for of every line. `constraints.tags` has no meaning there."""
+
+    explain: bool = False
+
+
+class TagLine(Body):
+    """Every further line of a stream: a sentence or a text, and an id that its answer repeats."""
+
+    id: str | int | None = None
+    tokens: list[Any] | None = Field(None, description="A sentence, as in `sentences` of a plain request.")
+    text: str | None = None
 
 
 class Span(BaseModel):

@@ -54,12 +54,12 @@ class Tagging:
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
             if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
                 return served, tag(served, request)
-            return served, await self._threaded(lambda: tag(served, request))
-        request, held, answer = await self._threaded(lambda: self._read_and_tag(raw))
+            return served, await self.threaded(lambda: tag(served, request))
+        request, held, answer = await self.threaded(lambda: self._read_and_tag(raw))
         if held is not None:
             return held, answer
         served = await self.serving.resolve(request.model)
-        return served, await self._threaded(lambda: tag(served, request))
+        return served, await self.threaded(lambda: tag(served, request))
 
     def _quick(self, raw: bytes) -> tuple[Served, bytes] | None:
         """Answer the most common of requests at once: a few sentences, nothing but tags, by a model that is open.
@@ -111,7 +111,8 @@ class Tagging:
         if tokens > limits.max_tag_tokens:
             raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request", place)
 
-    async def _threaded(self, work: Callable[[], T]) -> T:
+    async def threaded(self, work: Callable[[], T]) -> T:
+        """Do work in one of the threads for tagging, unless too many wait for one."""
         if self.threads.statistics().tasks_waiting >= MAX_WAITING:
             raise Unavailable("Too many requests wait for tagging.", code="overloaded")
         return await anyio.to_thread.run_sync(work, limiter=self.threads)

@@ -190,6 +190,22 @@ def write(
     return _format(format).writer(recoded.corpus, chosen)
 
 
+def writing_options(
+    own_format: str,
+    own: Mapping[str, object],
+    format: str,  # noqa: A002
+    given: Mapping[str, object],
+) -> dict[str, object]:
+    """The options with which to write a corpus that was read in `own_format` with the options `own`.
+
+    How it was read says how to write it too; its labels are already in the coding asked for then.
+    """
+    kept = {key: value for key, value in own.items() if key not in opts.LabelOptions.model_fields}
+    options = {**(kept if format == own_format else {}), **given}
+    parse_options(format, options)
+    return options
+
+
 def warm() -> None:
     """Compile, or load from the cache, the kernels of every reader."""
     conll.warm()

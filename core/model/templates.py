@@ -36,6 +36,14 @@ class TemplateSize:
 
 def template_sizes(model: Model) -> list[TemplateSize]:
     """The templates of a model: of single labels, over several values, of label pairs, and the pair by itself."""
+    sizes = _sizes(*attribute_templates(model), model.attributes, edge=False)
+    if model.edges is not None:
+        sizes += _sizes(*edge_templates(model), model.edges.attributes, edge=True)
+    return sizes + _label_pair(model)
+
+
+def attribute_templates(model: Model) -> tuple[list[str], NDArray[np.int64]]:
+    """The names of the templates of single labels, and for each attribute the place of its own among them."""
     features = model.features
     names, numbers = _distinct(features.unigrams)
     several, _ = _distinct(features.over_several)
@@ -43,13 +51,14 @@ def template_sizes(model: Model) -> list[TemplateSize]:
     group_of[: model.attributes.singles] = numbers[model.attributes.templates]
     for i, family in enumerate(model.families, start=len(names)):
         group_of[family.attributes] = i
-    names += several or [BAG_NAME] * len(model.families)
-    sizes = _sizes(names, model.attributes, group_of, edge=False)
-    if model.edges is not None:
-        names, numbers = _distinct(features.rich)
-        b = model.edges.attributes
-        sizes += _sizes(names, b, numbers[b.templates], edge=True)
-    return sizes + _label_pair(model)
+    return names + (several or [BAG_NAME] * len(model.families)), group_of
+
+
+def edge_templates(model: Model) -> tuple[list[str], NDArray[np.int64]]:
+    """The same of templates of label pairs and of edge attributes."""
+    assert model.edges is not None
+    names, numbers = _distinct(model.features.rich)
+    return names, numbers[model.edges.attributes.templates]
 
 
 def _distinct(templates: Sequence[Template]) -> tuple[list[str], NDArray[np.int64]]:
@@ -61,7 +70,7 @@ def _distinct(templates: Sequence[Template]) -> tuple[list[str], NDArray[np.int6
 
 
 def _sizes(
-    names: Sequence[str], a: Attributes, group_of: NDArray[np.int64], *, edge: bool
+    names: Sequence[str], group_of: NDArray[np.int64], a: Attributes, *, edge: bool
 ) -> list[TemplateSize]:
     groups = len(names)
     of_weight = np.repeat(group_of, np.diff(a.starts))

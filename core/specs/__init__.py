@@ -19,6 +19,7 @@ from core.specs.parts import (
     PatienceStop,
     Stop,
 )
+from core.specs.tag import TagSpec
 from core.specs.train import TrainSpec
 from core.specs.tune import TuneSpec
 from core.specs_base import validated
@@ -37,6 +38,7 @@ __all__ = [
     "PatienceStop",
     "PostedJob",
     "Stop",
+    "TagSpec",
     "TrainSpec",
     "TuneSpec",
     "check_against",
@@ -44,7 +46,7 @@ __all__ = [
     "parse_job",
 ]
 
-JobSpec = TrainSpec | CompareSpec | TuneSpec | EvaluateSpec
+JobSpec = TrainSpec | CompareSpec | TuneSpec | EvaluateSpec | TagSpec
 #: Any job as it is posted, told apart by `kind`.
 PostedJob = Annotated[JobSpec, Field(discriminator="kind")]
 
@@ -54,6 +56,7 @@ _BY_KIND: dict[str, TypeAdapter[Any]] = {
     "compare": TypeAdapter(CompareSpec),
     "tune": TypeAdapter(TuneSpec),
     "evaluate": TypeAdapter(EvaluateSpec),
+    "tag": TypeAdapter(TagSpec),
 }
 
 
@@ -71,13 +74,13 @@ def check_against(spec: JobSpec, columns: int | Sequence[str]) -> None:
     """Raise Invalid when the features name a column that a corpus with these attribute columns lacks."""
     if isinstance(spec, TuneSpec):
         spec.check_columns(columns)
-    elif not isinstance(spec, EvaluateSpec):
+    elif not isinstance(spec, EvaluateSpec | TagSpec):
         spec.features.resolve(columns)
 
 
 def lexicon_columns(spec: JobSpec) -> list[tuple[str, MatchedSpec]]:
     """The columns that need a lexicon, with their names; those of every candidate of a search."""
-    if isinstance(spec, EvaluateSpec):
+    if isinstance(spec, EvaluateSpec | TagSpec):
         return []
     learnings = [c.learning for c in spec.candidates] if isinstance(spec, TuneSpec) else [spec]
     return [pair for learning in learnings for pair in learning.features.lexicons.items()]

@@ -129,6 +129,11 @@ def create(
     return job
 
 
+def output_id(job_id: str) -> str:
+    """The id of the bytes that a job leaves, if it is of a kind that does."""
+    return f"out_{job_id}"
+
+
 def get(conn: Connection, job_id: str) -> JobRow:
     """Give one job."""
     row = conn.execute(sa.select(*_COLUMNS).where(_job.c.id == job_id)).one_or_none()

@@ -21,6 +21,10 @@ CONTRACT = {
     ("get", "/models/{name}/versions/{number}"), ("delete", "/models/{name}/versions/{number}"),
     ("get", "/models/{name}/versions/{number}/artifact"),
     ("get", "/models/{name}/versions/{number}/templates"),
+    ("get", "/models/{name}/versions/{number}/features"),
+    ("get", "/models/{name}/versions/{number}/transitions"),
+    ("get", "/models/{name}/versions/{number}/weights"),
+    ("get", "/jobs/{job_id}/output"),
     ("get", "/models/{name}/versions/{number}/templates.svg"), ("get", "/models/{name}/aliases"),
     ("get", "/models/{name}/aliases/{alias}"), ("put", "/models/{name}/aliases/{alias}"),
     ("post", "/models/{name}/aliases/{alias}/rollback"), ("get", "/models/{name}/aliases/{alias}/history"),
@@ -66,7 +70,7 @@ def test_jobs_are_told_apart_by_kind_and_each_kind_has_an_example(document: dict
     body = document["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]
     assert body["schema"]["discriminator"]["propertyName"] == "kind"
     kinds = set(body["schema"]["discriminator"]["mapping"])
-    assert kinds == {"train", "compare", "tune", "evaluate"}
+    assert kinds == {"train", "compare", "tune", "evaluate", "tag"}
     assert {example["value"]["kind"] for example in body["examples"].values()} == kinds
     schema = {**body["schema"], "components": document["components"]}
     for example in body["examples"].values():

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.client import Client
-from core.store import jobs
+from core.store import blobs, jobs
 from core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
@@ -183,3 +183,45 @@ def test_a_search_has_a_table_and_no_plot(
     assert client.table(job.id).splitlines()[1] == "1,0.1,1.0,0.0,1.0,1.0,1.0,0.1,"
     told = client.events(job.id)[-1].data["result"]
     assert told == {"score": "f1", "folds": 2}
+
+
+def test_a_corpus_can_be_tagged_by_a_job(
+    client: Client, http: httpx.Client, corpus_id: str, database: Database
+) -> None:
+    publish(database, "tags")
+    body = {"kind": "tag", "model": "tags", "corpus": corpus_id, "format": "conllu"}
+    job = http.post("/jobs", json={**body, "options": {"columns": "form,lemma"}}).json()
+    assert (job["spec"]["model"], job["model"]) == ("tags:1", "tags")
+    assert_problem(http.get(f"/jobs/{job['id']}/output"), 409, "no_result")
+    with database.write() as conn:
+        blobs.write(conn, jobs.output_id(job["id"]), [b"1\tIt\n"])
+    result = {"model": "tags", "version": 1, "format": "conllu", "media_type": "text/plain; charset=utf-8"}
+    succeed(database, job["id"], {**result, "size_bytes": 5, "sha256": "abc"})
+    response = http.get(f"/jobs/{job['id']}/output")
+    assert response.content == b"1\tIt\n"
+    assert response.headers["model-version"] == "tags:1"
+    assert response.headers["content-disposition"] == f'attachment; filename="{job["id"]}.conllu"'
+    other = client.evaluate(["tags"], corpus_id)
+    assert_problem(http.get(f"/jobs/{other.id}/output"), 404, "no_output")
+    client.cancel(other.id)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "pointer"),
+    [
+        ({"format": "xml"}, "invalid_spec", "/format"),
+        ({"options": {"colour": "red"}}, "invalid_options", "/options/colour"),
+        ({"format": "conllu", "options": {"columns": 3}}, "invalid_options", "/options/columns"),
+        ({"model": "nobody"}, "model_not_found", "/model"),
+        ({"model": "tags:9"}, "version_not_found", "/model"),
+        ({"corpus": "crp_nobody"}, "corpus_not_found", "/corpus"),
+        ({"valid": "iob3"}, "invalid_spec", "/valid"),
+        ({"decode": "best"}, "invalid_spec", "/decode"),
+    ],
+)
+@pytest.mark.usefixtures("unchanged")
+def test_a_tag_job_that_cannot_be_done_is_refused(
+    http: httpx.Client, corpus_id: str, changes: dict[str, Any], code: str, pointer: str
+) -> None:
+    body = {"kind": "tag", "model": "tags", "corpus": corpus_id, **changes}
+    assert_problem(http.post("/jobs", json=body), 422, code, pointer=pointer)

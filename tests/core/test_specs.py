@@ -1,7 +1,11 @@
+from typing import get_args
+
 import pytest
 
+from core.corpus import formats
 from core.errors import Invalid
 from core.specs import check_against, parse_job
+from core.specs.tag import FormatName
 
 LEAST = {"kind": "train", "model": "chunker", "corpus": "crp_1"}
 
@@ -283,3 +287,7 @@ def test_what_is_wrong_with_an_evaluation_is_pointed_at(change, pointer):
     with pytest.raises(Invalid, match="evaluate") as raised:
         parse_job({"kind": "evaluate", "models": ["a"], "corpus": "crp_1", **change})
     assert any(fault.pointer == pointer for fault in raised.value.faults), raised.value.faults
+
+
+def test_a_tag_job_knows_every_format() -> None:
+    assert get_args(FormatName) == formats.known_formats()

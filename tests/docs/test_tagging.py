@@ -1,0 +1,61 @@
+"""The page about tagging shows what the code answers."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.tagging import lines, service
+from app.tagging.serving import Served
+from core import specs
+from core.corpus.conll import read_conll
+from core.learn import loop
+from core.model.tagger import Tagger
+from core.steps import finished
+from core.store.references import Target
+
+PATH = Path(__file__).parents[2] / "docs" / "tagging.md"
+PAGE = PATH.read_text(encoding="utf-8")
+TEXTS = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+SPEC, *BLOCKS = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def served() -> Served:
+    job = specs.parse_job(SPEC)
+    assert isinstance(job, specs.TrainSpec)
+    corpus = read_conll([TEXTS[0].encode()], max_line_bytes=1000)
+    return Served(Target("chunker", 1, ""), Tagger(finished(loop.train(job, corpus, None)).model))
+
+
+def near(value: Any) -> Any:
+    """The same value, its numbers to be met to two digits: weights depend on the processor in their last."""
+    if isinstance(value, float):
+        return pytest.approx(value, abs=0.006)
+    if isinstance(value, list):
+        return [near(each) for each in value]
+    return {name: near(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def answered(served: Served, request: Any) -> Any:
+    return json.loads(service.tag(served, service.parse(json.dumps(request).encode())))
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"), list(zip(BLOCKS[::2], BLOCKS[1::2], strict=True)), ids=range(len(BLOCKS) // 2)
+)
+def test_examples_are_answered_as_shown(served: Served, request_: Any, answer: Any) -> None:
+    assert answered(served, request_) == near(answer)
+
+
+def test_the_stream_is_answered_as_shown(served: Served) -> None:
+    given, shown = (text.encode().splitlines() for text in TEXTS[1:])
+    stream = lines.Lines(served, lines.options_of(given[0]), lines.Limits(1000, 1000))
+    assert [json.loads(line) for line in stream.batch(given[1:], 2).splitlines()] == [
+        json.loads(line) for line in shown[1:]
+    ]
+    assert json.loads(shown[0]) == {"model": "chunker", "version": 1}
+    assert np.array(given).size == len(shown)
