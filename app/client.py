@@ -21,6 +21,7 @@ from app.records import (
     Corpus,
     Event,
     Job,
+    Lexicon,
     Model,
     Move,
     Preview,
@@ -28,10 +29,10 @@ from app.records import (
     Template,
     Version,
     make,
-)  # fmt: skip
+)
 
 __all__ = [
-    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Model", "Move", "Preview", "Tagged", "Template",
+    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Preview", "Tagged", "Template",
     "Version",
 ]  # fmt: skip
 
@@ -96,20 +97,7 @@ class Client:
         `options` are those of the format.
         """
         params = {"format": format, **{key: str(value) for key, value in (options or {}).items()}}
-        if name is not None:
-            params["name"] = name
-        if isinstance(source, bytes):
-            return self._upload(io.BytesIO(source), params, {})
-        path = Path(source)
-        params.setdefault("name", path.name)
-        encoding = ENCODINGS.get(path.suffix)
-        with path.open("rb") as file:
-            return self._upload(file, params, {"Content-Encoding": encoding} if encoding else {})
-
-    def _upload(self, file: BinaryIO, params: Mapping[str, str], headers: Mapping[str, str]) -> Corpus:
-        # In blocks also what is in memory: the transport slows down quadratically with what it gets at once.
-        sent = self._call("POST", "/corpora", params=params, content=_blocks(file), headers=headers)
-        return make(Corpus, sent)
+        return make(Corpus, self._upload("/corpora", source, name, params))
 
     def corpora(self) -> Iterator[Corpus]:
         """List all corpora, newest first."""
@@ -138,6 +126,30 @@ class Client:
     def delete_corpus(self, corpus_id: str) -> None:
         """Remove a corpus."""
         self._response("DELETE", f"/corpora/{_part(corpus_id)}")
+
+    # Lexicons
+
+    def upload_lexicon(
+        self, source: Path | str | bytes, name: str | None = None, kind: str = "words"
+    ) -> Lexicon:
+        """Upload a lexicon as `upload` does a corpus; the same one again gives what is there already."""
+        return make(Lexicon, self._upload("/lexicons", source, name, {"kind": kind}))
+
+    def lexicons(self) -> Iterator[Lexicon]:
+        """List all lexicons, newest first."""
+        return self._pages(Lexicon, "/lexicons")
+
+    def lexicon(self, lexicon_id: str) -> Lexicon:
+        """Give one lexicon."""
+        return make(Lexicon, self._call("GET", f"/lexicons/{_part(lexicon_id)}"))
+
+    def lexicon_content(self, lexicon_id: str) -> bytes:
+        """Give the text of a lexicon as it came, decompressed."""
+        return self._response("GET", f"/lexicons/{_part(lexicon_id)}/content").content
+
+    def delete_lexicon(self, lexicon_id: str) -> None:
+        """Remove a lexicon; not one that a job still needs."""
+        self._response("DELETE", f"/lexicons/{_part(lexicon_id)}")
 
     # Features
 
@@ -323,6 +335,28 @@ class Client:
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
         return self._response(method, path, **arguments).json()
+
+    def _upload(
+        self, path: str, source: Path | str | bytes, name: str | None, params: Mapping[str, str]
+    ) -> Any:
+        """Send bytes, or a file under its own name, compressed as its ending says."""
+        if isinstance(source, bytes):
+            return self._send(path, io.BytesIO(source), name, params, None)
+        source = Path(source)
+        with source.open("rb") as file:
+            return self._send(path, file, name or source.name, params, ENCODINGS.get(source.suffix))
+
+    def _send(
+        self, path: str, file: BinaryIO, name: str | None, params: Mapping[str, str], encoding: str | None
+    ) -> Any:
+        # In blocks also what is in memory: the transport slows down quadratically with what it gets at once.
+        return self._call(
+            "POST",
+            path,
+            params={**params, **({} if name is None else {"name": name})},
+            content=_blocks(file),
+            headers={} if encoding is None else {"Content-Encoding": encoding},
+        )
 
     def _pages(
         self, kind: type[T], path: str, filters: Mapping[str, str | None] | None = None

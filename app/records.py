@@ -29,6 +29,20 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """An uploaded lexicon; its id is made from kind and content."""
+
+    id: str
+    name: str
+    kind: str
+    entries: int
+    classes: int
+    sha256: str
+    size_bytes: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """The features of a sentence, the templates in each syntax, and what a corpus would produce."""
 

@@ -25,6 +25,29 @@ def test_files_are_uploaded_as_they_are_compressed_or_not(client: Client, tmp_pa
     client.delete_corpus(first.id)
 
 
+def test_lexicons_are_uploaded_listed_read_and_removed(client: Client, tmp_path: Path) -> None:
+    text = b"LOC\tNew York\nPER\tMary\n"
+    packed = tmp_path / "names.tsv.gz"
+    packed.write_bytes(gzip.compress(text))
+    first = client.upload_lexicon(packed, kind="typed")
+    assert (first.name, first.kind, first.entries, first.classes) == ("names.tsv.gz", "typed", 2, 2)
+    assert client.upload_lexicon(text, name="again", kind="typed") == first
+    other = client.upload_lexicon(b"New York\n", name="places")
+    assert (other.name, other.kind) == ("places", "words")
+    assert client.lexicon(first.id) == first
+    assert client.lexicon_content(first.id) == text
+    assert [lexicon.id for lexicon in client.lexicons()][:2] == [other.id, first.id]
+    client.delete_lexicon(first.id)
+    with pytest.raises(ApiError) as caught:
+        client.lexicon(first.id)
+    assert (caught.value.status, caught.value.code) == (404, "lexicon_not_found")
+    with pytest.raises(ApiError) as caught:
+        client.upload_lexicon(b"New York\n", kind="typed")
+    assert caught.value.errors == [
+        {"line": 1, "detail": "expected a type, a tab and an entry; there is no tab"}
+    ]
+
+
 def test_a_problem_becomes_an_error_that_carries_it(client: Client) -> None:
     with pytest.raises(ApiError) as caught:
         client.upload(b"a X L\nb L\n")
