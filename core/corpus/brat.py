@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from tempfile import SpooledTemporaryFile
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,9 @@ _SPOOL_BYTES = 1 << 20
 #: The lines of an .ann file that are no text-bound annotations: relations, events, attributes, normalisations, notes.
 _IGNORED = frozenset("REAMN*#")
 
-_ENTITY = re.compile(r"(T[^\t]*)\t([^\t ]+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)\t(.*)")
+_ENTITY = re.compile(r"(T[^\t]*)\t([^\t ]+) (\d{1,9}) (\d{1,9})((?:;\d{1,9} \d{1,9})*)\t(.*)")
+#: Start and stop of an annotation.
+_PLACE = itemgetter(0, 1)
 
 
 # Why an annotation cannot stand.
@@ -43,14 +46,13 @@ _REASONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Annotation:
+class _Annotation(NamedTuple):
     """Characters `start` to `stop` - 1 are an entity; `line` is where the .ann file says so."""
 
-    name: str
-    type: str
     start: int
     stop: int
+    type: str
+    name: str
     line: int
 
 
@@ -153,15 +155,25 @@ class BratReader:
                 continue
             if annotation is not None:
                 found.append(annotation)
-        return sorted(found, key=lambda each: (each.start, each.stop))
+        found.sort(key=_PLACE)
+        return found
 
     def _annotation(self, line: str, number: int, text: str) -> _Annotation | None:
         match = _ENTITY.fullmatch(line)
         if match is None:
             raise ValueError("not an annotation such as T1, tab, Type 0 5, tab, text")
-        name, kind, places, said = match.groups()
+        name, kind, first, last, more, said = match.groups()
         if self._types and kind not in self._types:
             return None
+        start, stop = int(first), int(last)
+        # Nearly all are of one part that the text says too. Lengths first, here and below: a slice for each of many
+        # lines that lie would take the square of the time.
+        if more or stop - start != len(said) or not said or text[start:stop] != said:
+            start, stop = self._part(name, f"{first} {last}{more}", said, text)
+        return _Annotation(start, stop, kind, name, number)
+
+    def _part(self, name: str, places: str, said: str, text: str) -> tuple[int, int]:
+        """Where an annotation of any parts starts and stops; raises ValueError if that is not what it says."""
         parts = [tuple(map(int, part.split(" "))) for part in places.split(";")]
         for start, stop in parts:
             if not start < stop <= len(text):
@@ -169,7 +181,6 @@ class BratReader:
         if any(after[0] < before[1] for before, after in pairwise(parts)):
             raise ValueError(f"{name}: its parts are not in order")
         length = sum(stop - start for start, stop in parts) + len(parts) - 1
-        # Lengths first: a slice for each of many lines that lie would take the square of the time.
         if (
             length != len(said)
             or " ".join(text[start:stop] for start, stop in parts).replace("\n", " ") != said
@@ -179,7 +190,7 @@ class BratReader:
             raise ValueError(
                 f"{name}: discontinuous; conflicts=resolve takes it from its first to its last character"
             )
-        return _Annotation(name, kind, parts[0][0], parts[-1][1], number)
+        return parts[0][0], parts[-1][1]
 
     def _spans(
         self, name: str, found: Sequence[_Annotation], tokens: TextTokens
@@ -206,8 +217,7 @@ class BratReader:
         self, found: Sequence[_Annotation], tokens: TextTokens
     ) -> Iterator[tuple[_Annotation, int, int, str]]:
         """(annotation, its first token, the one after its last, why it cannot stand or nothing) of all at once."""
-        starts = np.array([each.start for each in found], np.int64)
-        stops = np.array([each.stop for each in found], np.int64)
+        starts, stops = np.array([each[:2] for each in found], np.int64).reshape(-1, 2).T
         first = np.searchsorted(tokens.stops, starts, "right")
         last = np.searchsorted(tokens.starts, stops, "left")
         reasons = np.where(first < last, _STANDS, _NO_TOKEN)
