@@ -21,6 +21,8 @@ LONG: tuple[tuple[str, ...], ...] = (
     ("sun",),
     ("he_wang",),
     ("presets",),
+    ("segmentation",),
+    ("sentiment",),
     ("tsuruoka", "--tune"),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),
