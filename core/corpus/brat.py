@@ -6,7 +6,6 @@ A line of text is a sentence; what a token is, `core.corpus.tokens` says.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from tempfile import SpooledTemporaryFile
