@@ -32,8 +32,8 @@ from app.records import (
 )
 
 __all__ = [
-    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Preview", "Tagged", "Template",
-    "Version",
+    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Preview", "Tagged",
+    "Template", "Version",
 ]  # fmt: skip
 
 T = TypeVar("T")
