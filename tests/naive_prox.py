@@ -14,7 +14,7 @@ Mask = np.ndarray
 
 
 class Tie(Exception):
-    """Two labellings score the same but for rounding: either may be taken."""
+    """Two labellings, or norms of groups, are the same but for rounding: either may be taken."""
 
 
 def decoded(sentence: Sentence, w: Array, attributes: int, cost: float) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def by_strength(w: Array, sets: list[list[Mask]], d: Callable[[Mask], float], am
 
 
 def by_budget(w: Array, sets: list[list[Mask]], d: Callable[[Mask], float], budget: int) -> Array:
-    """Budget-driven shrinkage; sets share the budget as their groups rank among all."""
+    """Budget-driven shrinkage; sets share the budget as their groups rank among all. Raises Tie if rounding decides."""
 
     def ratio(group: Mask) -> float:
         return sqrt(float((w[group] ** 2).sum())) / d(group)
@@ -104,7 +104,10 @@ def by_budget(w: Array, sets: list[list[Mask]], d: Callable[[Mask], float], budg
         ratios = sorted((ratio(group) for group in groups), reverse=True)
         if sum(r > 0 for r in ratios) <= share:
             continue
-        amount = ratios[0] if share == 0 else (ratios[share - 1] + ratios[share]) / 2
+        upper, lower = ratios[max(share - 1, 0)], ratios[share]
+        if share and upper - lower < 1e-9 and (upper > lower or groups[0].sum() > 1):
+            raise Tie
+        amount = (upper + lower) / 2
         for group in groups:
             w = shrunk(w, group, amount * d(group))
     return w

@@ -26,7 +26,7 @@ from core.learn.margin import ASCENT, PASSIVE, PERCEPTRON, Rule
 from core.learn.order import pass_order
 from core.learn.pairs import mask_of
 from core.learn.problem import Problem
-from core.learn.proximal import Level, budget_threshold, levels_of, shrunk, step_factors
+from core.learn.proximal import Level, budget_threshold, levels_of, shrunk, shrunk_to, step_factors
 from core.learn.schedule import CALIBRATION_SEQUENCES, calibrate
 from core.learn.templates import Templates
 from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
@@ -203,11 +203,12 @@ class ProxGrad(Trainer):
         if self.spec.groups == "label":
             by_unit = np.zeros(problem.attributes + problem.edge_attributes)
             instantiated.unit_squares(store_of(state), task, by_unit)
-            ratios = np.sqrt(by_unit)
-            by_unit = shrunk(ratios, self._threshold(ratios, share))
+            ratios, budget = np.sqrt(by_unit), self.spec.budget
+            by_unit = shrunk_to(ratios, budget) if budget else shrunk(ratios, self._owed(share))
         elif self.spec.groups == "elastic-net":
             stored = state["values"][: state["counts"][0] * problem.width]
-            thresholds[:] = self._threshold(np.abs(stored), share)
+            budget = self.spec.budget
+            thresholds[:] = budget_threshold(np.abs(stored), budget) if budget else self._owed(share)
             factors[:] = 1.0 / (1.0 + share * self._l2)
         else:
             if self._l1:
@@ -220,18 +221,14 @@ class ProxGrad(Trainer):
         instantiated.sweep(store_of(state), thresholds, factors, by_unit, task)
         instantiated.give_back(state, problem.width)
 
-    def _threshold(self, ratios: NDArray[Any], share: float) -> float:
-        if self._strength is not None:
-            return share * self._strength
-        assert self.spec.budget is not None
-        return budget_threshold(ratios, self.spec.budget)
+    def _owed(self, share: float) -> float:
+        return share * (self._strength or 0.0)
 
     def _rescale(self, state: State, share: float) -> NDArray[np.float64]:
         """Shrink templates by their scales; what stored weights are still to be multiplied with, 0 where dropped."""
         assert self._layout_of is not None
-        scales, threshold = state["scales"], None
-        if self._strength is not None:
-            threshold = share * self._strength
+        scales = state["scales"]
+        threshold = self._owed(share) if self.spec.budget is None else None
         # Where all weights have gone back to zero, rounding may have left a little, of either sign.
         squares = scales * scales * np.maximum(state["squares"], 0.0)
         factors = step_factors(self._layout_of.levels, squares, threshold, self.spec.budget)

@@ -31,11 +31,10 @@ class Level:
         """|w_m| / d_m: the threshold at which each group vanishes."""
         return np.asarray(np.sqrt(np.add.reduceat(squares[self.members], self.starts[:-1])) / self.weights)
 
-    def factors(self, squares: Array, threshold: float) -> Array:
-        """What the templates, given by the squares of their norms, are multiplied with."""
-        kept = shrunk(self.ratios(squares), threshold)
-        factors = np.ones(len(squares))
-        factors[self.members] = np.repeat(kept, np.diff(self.starts))
+    def of_templates(self, by_group: Array, count: int) -> Array:
+        """Factors of groups as factors of so many templates."""
+        factors = np.ones(count)
+        factors[self.members] = np.repeat(by_group, np.diff(self.starts))
         return factors
 
 
@@ -45,16 +44,33 @@ def shrunk(ratios: Array, threshold: float) -> Array:
 
 
 def budget_threshold(ratios: Array, budget: int) -> float:
-    """Midway between the budget-th ratio and the next, so that so many groups are left; 0 if no more are there.
-
-    Groups that tie around the budget go together.
-    """
+    """Midway between the budget-th ratio and the next, 0 if no more are there. Groups that tie there go together."""
     if np.count_nonzero(ratios) <= budget:
         return 0.0
+    upper, lower = _around(ratios, budget)
+    return 0.5 * (upper + lower)
+
+
+def shrunk_to(ratios: Array, budget: int) -> Array:
+    """The factors of the step that leaves so many groups, the first of those that tie."""
+    if np.count_nonzero(ratios) <= budget:
+        return np.ones(len(ratios))
     if budget == 0:
-        return float(ratios.max())
+        return np.zeros(len(ratios))
+    upper, lower = _around(ratios, budget)
+    if upper > lower:
+        return shrunk(ratios, 0.5 * (upper + lower))
+    # Else both would go, and with templates that were given twice the best might.
+    lower = float(ratios[ratios < upper].max(initial=0.0))
+    factors = shrunk(ratios, 0.5 * (upper + lower))
+    factors[np.flatnonzero(ratios == upper)[budget - np.count_nonzero(ratios > upper) :]] = 0.0
+    return factors
+
+
+def _around(ratios: Array, budget: int) -> tuple[float, float]:
+    """The budget-th largest ratio and the next."""
     upper, lower = -np.partition(-ratios, (budget - 1, budget))[budget - 1 : budget + 1]
-    return float(0.5 * (upper + lower))
+    return float(upper), float(lower)
 
 
 def levels_of(groups: Sequence[Sequence[int]], sizes: Array) -> tuple[Level, ...]:
@@ -93,9 +109,9 @@ def step_factors(
     factors = np.ones(len(squares))
     shares = [0] * len(levels) if budget is None else _shares(levels, squares, budget)
     for level, share in zip(levels, shares, strict=True):
-        here = squares * factors * factors
-        owed = threshold if threshold is not None else budget_threshold(level.ratios(here), share)
-        factors *= level.factors(here, owed)
+        ratios = level.ratios(squares * factors * factors)
+        by_group = shrunk_to(ratios, share) if threshold is None else shrunk(ratios, threshold)
+        factors *= level.of_templates(by_group, len(squares))
     return factors
 
 

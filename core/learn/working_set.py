@@ -42,7 +42,8 @@ class WorkingSet:
         self._at = np.flatnonzero(state["kept"])
         self.all = len(self._at) == full.parameters
         self.objective = Objective(full if self.all else full.restricted(state["kept"]), l1, l2)
-        self._remembered = len(state["steps"]) // full.parameters
+        # A problem may have no parameters: no feature, or none left.
+        self._remembered = len(state["steps"]) // max(full.parameters, 1)
         self.memory = Memory(
             self._rows("steps"), self._rows("changes"), state["stored"], self.objective.vectors
         )

@@ -140,6 +140,14 @@ def test_any_trainer_may_be_the_second(problem: Problem):
         assert np.count_nonzero(trained(problem, 4, trainer_of(spec, 1)).values)
 
 
+def test_of_a_template_given_twice_one_is_kept_and_with_nothing_to_learn_nothing_is(corpus: Corpus):
+    trainer = {"budget": 1, "passes": 4, "first": {"passes": 2}, "second": {"kind": "lbfgs"}}
+    twice = finished(train(spec_of(trainer, features={"templates": "U0:%x[0,1]\nU1:%x[0,1]"}), corpus, None))
+    assert [each["kept"] for each in twice.metrics["selection"]["templates"]] == [True, False]
+    single = read_conll([b"a N X\n\nb N X\n\n"], max_line_bytes=1 << 16)
+    assert finished(train(spec_of(trainer, dev=None), single, None)).active_features == 0
+
+
 @pytest.mark.parametrize(
     ("trainer", "pointer", "reason"),
     [
