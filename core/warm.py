@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from core.corpus import formats, report
 from core.corpus.conll import read_conll
 from core.corpus.corpus import Corpus
 from core.corpus.generate import generate
+from core.corpus.segmented import read_segmented
 from core.evaluate.significance import resampled_f1
+from core.features.matching import NO_LEXICONS, Lexicons
 from core.features.spec import FeatureSpec, InformationGain
 from core.learn import warm_start
 from core.learn.batch import Batch
@@ -24,11 +27,12 @@ from core.learn.loop import train
 from core.learn.problem import compile_corpus
 from core.learn.registry import EXAMPLES, uses_threads
 from core.learn.trainer import TrainerSpec
+from core.lexicon.lexicon import Lexicon
 from core.model.build import build_model
 from core.model.decoding import Wanted, decode
 from core.model.explanation import explain
 from core.model.file import save
-from core.model.tagger import Tagger
+from core.model.tagger import Sentence, Tagger
 from core.specs import DevFraction, TrainSpec
 from core.steps import finished
 
@@ -65,18 +69,49 @@ def _seconds(action: Callable[[], None]) -> float:
 def _serving() -> None:
     report.warm()
     formats.warm()
-    corpus = _corpus()
     # Templates of label pairs have a kernel of their own.
     for features in (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]")):
-        compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus)
-        problem = compiled.problem
-        values = np.zeros(problem.rows * problem.width, np.float32)
-        values[: problem.width] = 1
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "model"
-            save(build_model(compiled, Weights(problem, values)), path)
-            tagger = Tagger.open(path)
-        coded = tagger.code([[["word", "CAP"], ["42", "NUM"]]])
+        _serve(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
+    _match()
+
+
+def _match() -> None:
+    """Make a model of every kind of column that looks into a lexicon, raw text or the words of the training text."""
+    words, clusters, text = ("lex_" + digit * 40 for digit in "012")
+    lexicons = {
+        words: Lexicon("words", ("a a", "b"), ()),
+        clusters: Lexicon("clusters", ("a", "b"), ("01", "10")),
+        text: Lexicon("text", ("aabaa", "aab"), ()),
+    }
+    columns: dict[str, dict[str, Any]] = {
+        "forward": {"kind": "lexicon", "lexicon": words},
+        "backward": {"kind": "lexicon", "lexicon": words, "match": "backward"},
+        "cluster": {"kind": "cluster", "lexicon": clusters},
+        "text": {"kind": "text", "lexicon": text, "measure": "information"},
+        "same": {"kind": "same"},
+        "word": {"kind": "word"},
+        "pair": {"kind": "word-pair", "shortest": 1},
+        "length": {"kind": "word-length", "side": "start"},
+    }
+    templates = "\n".join(f"U{name}:%x[0,{name}]" for name in columns)
+    features = FeatureSpec.model_validate({"templates": templates, "derived": columns})
+    corpus = read_segmented([b"aa b cc\nb aa cc\naa b aa\n"], max_line_bytes=_MAX_LINE_BYTES)
+    _serve(corpus, features, ["a", "a", "b", "d"], lexicons)
+
+
+def _serve(
+    corpus: Corpus, features: FeatureSpec, sentence: Sentence, lexicons: Lexicons = NO_LEXICONS
+) -> None:
+    """Compile a corpus and tag with a model, from its file, in which every feature has a weight."""
+    compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus, lexicons)
+    problem = compiled.problem
+    values = np.zeros((problem.rows, problem.width), np.float32)
+    values[:, : len(problem.labels)] = 1
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save(build_model(compiled, Weights(problem, values.reshape(-1))), path)
+        tagger = Tagger.open(path)
+        coded = tagger.code([sentence])
         tagger.decode(coded)
         decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
         list(explain(tagger, coded, decoded, [(0, 0)]))

@@ -10,9 +10,14 @@ from numba.core.dispatcher import Dispatcher
 
 from core import warm
 from core.corpus.conll import read_conll
+from core.corpus.corpus import Corpus
+from core.corpus.crfsuite import read_crfsuite
 from core.corpus.generate import generate
+from core.corpus.segmented import read_segmented
 from core.learn.loop import Progress, TrainResult, train
+from core.lexicon.lexicon import Lexicon
 from core.model import file
+from core.model.tagger import Tagger
 from core.specs import TrainSpec
 from core.steps import finished
 
@@ -44,6 +49,29 @@ TRAINERS: list[dict[str, Any]] = [
 ]
 
 
+#: Features that take kernels of their own.
+MATCHED: list[dict[str, Any]] = [
+    {"preset": "segmentation"},
+    {
+        "templates": "U0:%x[0,forward]\nU1:%x[0,backward]\nU2:%x[0,cluster]\nU3:%x[0,text]",
+        "derived": {
+            "forward": {"kind": "lexicon", "lexicon": "lex_" + "a" * 40},
+            "backward": {"kind": "lexicon", "lexicon": "lex_" + "a" * 40, "match": "backward"},
+            "cluster": {"kind": "cluster", "lexicon": "lex_" + "b" * 40},
+            "text": {"kind": "text", "lexicon": "lex_" + "c" * 40, "measure": "right-variety"},
+        },
+    },
+]
+LEXICONS = {
+    "lex_" + "a" * 40: Lexicon("typed", ("我 们",), ("X",)),
+    "lex_" + "b" * 40: Lexicon("clusters", ("我",), ("01",)),
+    "lex_" + "c" * 40: Lexicon("text", ("我们去", "我们去"), ()),
+}
+SEGMENTED = "我们 在 上海 工作\n他们 在 北京 工作\n我们 去 上海\n他们 去 北京\n"
+BAGS = b"A\tx\ty:2\nB\tz\n\nA\tx\n"
+PERCEPTRON = {"kind": "averaged-perceptron", "passes": 2}
+
+
 def compiled() -> set[str]:
     """Every kernel of ours with the types it was compiled for. Those that only other kernels call have none."""
     return {
@@ -64,10 +92,22 @@ def run(spec: TrainSpec, folder: Path, **start: Any) -> TrainResult:
     return finished(train(spec, corpus, None, **start), keep)
 
 
+def tag(corpus: Corpus, features: dict[str, Any], sentence: Any, path: Path) -> None:
+    """Train with features, and tag from the file."""
+    body = {"kind": "train", "model": "m", "corpus": "crp_a", "features": features, "trainer": PERCEPTRON}
+    result = finished(train(TrainSpec.model_validate(body), corpus, None, lexicons=LEXICONS))
+    file.save(result.model, path)
+    Tagger.open(path).tag([sentence])
+
+
 if __name__ == "__main__":
     warm.training()
     before = compiled()
     with TemporaryDirectory() as name:
+        for features in MATCHED:
+            text = read_segmented([SEGMENTED.encode()], max_line_bytes=1 << 16)
+            tag(text, features, ["我", "们", "去"], Path(name) / "model")
+        tag(read_crfsuite([BAGS], max_line_bytes=100), {}, [{"x": 1.0, "q": 2.0}], Path(name) / "model")
         for trainer in TRAINERS:
             for pairs in ("all", "seen"):
                 batched = trainer["kind"] in ("lbfgs", "owlqn", "two-stage")
