@@ -179,6 +179,15 @@ class Client:
         body = {"kind": "evaluate", "models": list(models), "corpus": corpus_id, **options}
         return make(Job, self._call("POST", "/jobs", json=body))
 
+    def tag_corpus(self, model: str, corpus_id: str, **options: Any) -> Job:
+        """Start a job that labels a corpus with a version; `output` gives what it wrote."""
+        body = {"kind": "tag", "model": model, "corpus": corpus_id, **options}
+        return make(Job, self._call("POST", "/jobs", json=body))
+
+    def output(self, job_id: str) -> bytes:
+        """Give the corpus that a finished job wrote."""
+        return self._response("GET", f"/jobs/{_part(job_id)}/output").content
+
     def table(self, job_id: str) -> str:
         """Give the table of a finished job as CSV."""
         return self._response("GET", f"/jobs/{_part(job_id)}/table.csv").text

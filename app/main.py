@@ -29,6 +29,7 @@ from app.middleware.request_log import RequestLog
 from app.models.routes import router as models
 from app.params import PROBLEM_RESPONSE
 from app.tagging import lines, serving
+from app.tagging.routes import DirectTagging
 from app.tagging.routes import router as tagging
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
@@ -64,6 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     errors.install(app)
     # The last added is the outermost.
+    app.add_middleware(DirectTagging)
     app.add_middleware(PlainAddress)
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)

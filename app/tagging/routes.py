@@ -4,28 +4,14 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import deps
+from app import deps, errors
 from app.body import media_type, require_json, require_plain
 from app.tagging import answers, lines, schemas
 from app.tagging.serving import Served
-
-
-class DirectRoute(APIRoute):
-    """A route whose endpoint takes the request and nothing else, and is called without the framework's injection.
-
-    That would look for parameters that are not there, in a third of the time that a short sentence takes in all.
-    """
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the endpoint with the request."""
-        if scope["method"] not in (self.methods or ()):
-            await super().handle(scope, receive, send)
-            return
-        response = await self.endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
+from core.errors import TagsmithError
 
 
 class LinesResponse(StreamingResponse):
@@ -35,7 +21,7 @@ class LinesResponse(StreamingResponse):
         await self.stream_response(send)
 
 
-router = APIRouter(tags=["tagging"], route_class=DirectRoute)
+router = APIRouter(tags=["tagging"])
 
 STREAM = (
     "The first line is `LineOptions`, every further one `TagLine`. The first is answered by the model and the version, "
@@ -85,6 +71,29 @@ async def _stream(request: Request) -> Response:
     stream = lines.Lines(served, options, limits)
     body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded)
     return LinesResponse(body, media_type=lines.MEDIA_TYPE, headers=_version(served))
+
+
+class DirectTagging:
+    """Middleware that calls the route of tagging without the framework's routing, injection and layers of handlers.
+
+    These take longer than it takes to tag a short sentence. The route is registered with the framework all the same,
+    for other methods and for the document. The request log outside of this knows what to do with a fault of ours.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/tag" or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        try:
+            response = await tag(Request(scope, receive, send))
+        except ClientDisconnect:
+            return
+        except TagsmithError as error:
+            response = errors.from_error(scope, error)
+        await response(scope, receive, send)
 
 
 def _version(served: Served) -> dict[str, str]:

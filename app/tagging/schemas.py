@@ -14,6 +14,9 @@ _TOKENS = {"type": "array", "items": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
 _ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
 
+#: Characters of a model reference; the longest that can be is 129.
+MAX_REFERENCE = 200
+
 #: The tokens are checked by hand, all at once: a million of them must not become a million validations.
 Sentences = Annotated[
     list[list[Any]],
@@ -48,7 +51,7 @@ class TagOptions(Body):
     """By which model to tag, and what to tell."""
 
     model: str = Field(
-        max_length=200,
+        max_length=MAX_REFERENCE,
         description="`name` (its alias `champion`, else the newest version), `name@alias` or `name:3`.",
         examples=["chunker", "chunker@champion", "chunker:3"],
     )

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from app import body as json_body
 from app import errors
 from app.tagging import answers
-from app.tagging.schemas import TagRequest
+from app.tagging.schemas import MAX_REFERENCE, TagRequest
 from app.tagging.serving import Served, Serving
 from core.corpus.named import TwiceError, members, once
 from core.errors import Fault, Invalid, TooLarge, Unavailable
@@ -31,7 +31,7 @@ INLINE_BYTES = 16 * 1024
 #: More requests than this waiting for a thread are seconds of work; who comes then is better sent away.
 MAX_WAITING = 256
 #: The fields of the most common request.
-_QUICK = {"model", "sentences"}
+_PLAIN = {"model", "sentences"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,28 +66,15 @@ class Tagging:
 
         None when it is any other, or has a fault: then it is read again, with care.
         """
-        try:
-            given = orjson.loads(raw)
-        except orjson.JSONDecodeError:
+        found = plain(raw)
+        if found is None or not self.warmed():
             return None
-        if type(given) is not dict or given.keys() != _QUICK:
+        model, sentences = found
+        served, limits = self.serving.held(model), self.settings
+        tokens = sum(map(len, sentences))
+        if tokens > min(INLINE_TOKENS, limits.max_tag_tokens) or len(sentences) > limits.max_tag_sentences:
             return None
-        model, sentences = given["model"], given["sentences"]
-        served = self.serving.held(model) if type(model) is str else None
-        if served is None or not self.warmed() or not self._is_small(sentences):
-            return None
-        return served, _tagged(served, sentences)
-
-    def _is_small(self, sentences: Any) -> bool:
-        """Whether these are a few sentences of strings or of lists of strings."""
-        limits = self.settings
-        return (
-            type(sentences) is list
-            and len(sentences) <= limits.max_tag_sentences
-            and set(map(type, sentences)) <= {list}
-            and sum(map(len, sentences)) <= min(INLINE_TOKENS, limits.max_tag_tokens)
-            and kind_of(sentences) in (str, list)
-        )
+        return None if served is None else (served, _tagged(served, sentences))
 
     def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Served | None, bytes]:
         """Do all of a large request in one hop to a thread, unless its model has to be opened first."""
@@ -118,8 +105,29 @@ class Tagging:
         return await anyio.to_thread.run_sync(work, limiter=self.threads)
 
 
+def plain(raw: bytes) -> tuple[str, list[list[Any]]] | None:
+    """The model and the sentences of a request that has nothing else, and tokens of strings; None of any other.
+
+    Reading these takes a fifth of the time that it takes to validate them; whatever has a fault is left to that.
+    """
+    try:
+        given = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    if type(given) is not dict or given.keys() != _PLAIN:
+        return None
+    model, sentences = given["model"], given["sentences"]
+    sound = type(model) is str and len(model) <= MAX_REFERENCE and type(sentences) is list
+    if not sound or not set(map(type, sentences)) <= {list} or kind_of(sentences) not in (str, list):
+        return None
+    return model, sentences
+
+
 def parse(raw: bytes) -> TagRequest:
     """Read a request, or raise with the places that are wrong."""
+    found = plain(raw)
+    if found is not None:
+        return TagRequest.model_construct(_PLAIN, model=found[0], sentences=found[1])
     try:
         request = TagRequest.model_validate_json(raw)
     except ValidationError as error:

@@ -189,8 +189,8 @@ def test_a_corpus_can_be_tagged_by_a_job(
     client: Client, http: httpx.Client, corpus_id: str, database: Database
 ) -> None:
     publish(database, "tags")
-    body = {"kind": "tag", "model": "tags", "corpus": corpus_id, "format": "conllu"}
-    job = http.post("/jobs", json={**body, "options": {"columns": "form,lemma"}}).json()
+    made = client.tag_corpus("tags", corpus_id, format="conllu", options={"columns": "form,lemma"})
+    job = http.get(f"/jobs/{made.id}").json()
     assert (job["spec"]["model"], job["model"]) == ("tags:1", "tags")
     assert_problem(http.get(f"/jobs/{job['id']}/output"), 409, "no_result")
     with database.write() as conn:
@@ -198,7 +198,7 @@ def test_a_corpus_can_be_tagged_by_a_job(
     result = {"model": "tags", "version": 1, "format": "conllu", "media_type": "text/plain; charset=utf-8"}
     succeed(database, job["id"], {**result, "size_bytes": 5, "sha256": "abc"})
     response = http.get(f"/jobs/{job['id']}/output")
-    assert response.content == b"1\tIt\n"
+    assert response.content == client.output(job["id"]) == b"1\tIt\n"
     assert response.headers["model-version"] == "tags:1"
     assert response.headers["content-disposition"] == f'attachment; filename="{job["id"]}.conllu"'
     other = client.evaluate(["tags"], corpus_id)
