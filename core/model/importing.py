@@ -9,13 +9,22 @@ from typing import Literal, get_args
 from core.errors import Invalid
 from core.model import file, untrusted
 from core.model.file import CorruptModel
-from core.model.foreign import crfsuite
+from core.model.foreign import crfpp, crfsuite, wapiti
 from core.model.model import Model
 
-Format = Literal["tagsmith", "crfsuite"]
+Format = Literal["tagsmith", "crfsuite", "crfpp", "wapiti"]
 
-_READERS: Mapping[Format, Callable[[Path], Model]] = {"crfsuite": crfsuite.read}
-_MAGICS: Mapping[bytes, Format] = {file.MAGIC: "tagsmith", crfsuite.MAGIC: "crfsuite"}
+_READERS: Mapping[Format, Callable[[Path], Model]] = {
+    "crfsuite": crfsuite.read,
+    "crfpp": crfpp.read,
+    "wapiti": wapiti.read,
+}
+_MAGICS: Mapping[bytes, Format] = {
+    file.MAGIC: "tagsmith",
+    crfsuite.MAGIC: "crfsuite",
+    crfpp.MAGIC: "crfpp",
+    wapiti.MAGIC: "wapiti",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

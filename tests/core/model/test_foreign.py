@@ -15,6 +15,7 @@ from core.errors import Invalid
 from core.model.file import CorruptModel
 from core.model.importing import import_model
 from core.model.tagger import Tagger
+from tests.core.model.strings import StringCrf, expanded
 
 Sentence = list[dict[str, Any]]
 
@@ -128,3 +129,170 @@ def test_a_file_of_no_known_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_bytes(b"PK\x03\x04 something else")
     with pytest.raises(CorruptModel, match="no model of Tagsmith"):
         import_model(tmp_path / "theirs", tmp_path / "ours")
+
+
+#: Words with the signs that templates put between values: a text can then be taken apart in several ways.
+WORDS = ["New", "york", "1/2", "a/b/c", "/", "Zürich", "_B-1x", "0", "B:", "Ärger"]
+CRFPP = [
+    "U00:%x[-2,0]",
+    "U01:%x[0,0]",
+    "U02:%x[-1,0]/%x[0,0]",
+    "U03:%x[-1,1]/%x[0,1]/%x[1,0]",
+    "U:%x[-1,1]",
+    "U:%x[1,1]",
+    "U09",
+    "B",
+    "B1:%x[0,1]",
+    "B2:%x[-1,0]/%x[0,0]",
+]
+WAPITI = [
+    "u:%x[-5,0]",
+    "u1:%X[0,0]/%x[1,1]",
+    'u2:%t[0,0,"^\\u"]/%t[-1,0,"\\d"]',
+    'u3:%m[0,0,"^.."]/%x[0,1]',
+    "u4:%x[@1,0]%x[@-1,1]",
+    "*",
+    "*5:%x[-1,1]/%x[0,0]",
+    "b6:%x[6,0]",
+]
+
+
+def _rows(chosen: random.Random) -> list[list[str]]:
+    return [[chosen.choice(WORDS), chosen.choice("XY/")] for _ in range(chosen.randint(1, 8))]
+
+
+def _weighed(lines: list[str], syntax: str, sentences: list[list[list[str]]], seed: int) -> StringCrf:
+    """Random weights for what the templates make of sentences; a third of the strings has none."""
+    chosen, labels = random.Random(seed), ["B-é", "I", "O"]
+    crf = StringCrf(labels, lines, {}, {}, syntax)
+    for rows in sentences:
+        for t in range(len(rows)):
+            for line in lines:
+                text = expanded(line, rows, t, syntax)
+                for weights, kinds, count in ((crf.singles, "Uu*", 3), (crf.pairs, "Bb*", 9)):
+                    if line[0] in kinds and text not in weights:
+                        live = chosen.random() < 0.67
+                        weights[text] = [chosen.gauss(0, 1) if live else 0.0 for _ in range(count)]
+    return crf
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crfpp_text_model_tags_as_its_strings_say(tmp_path: Path, seed: int) -> None:
+    chosen = random.Random(seed)
+    crf = _weighed(CRFPP, "crf++", [_rows(chosen) for _ in range(30)], seed)
+    (tmp_path / "theirs").write_text(crf.crfpp(), encoding="utf-8")
+    found = import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert (found.format, found.model.labels) == ("crfpp", ("B-é", "I", "O"))
+    others = [_rows(chosen) for _ in range(200)]
+    assert Tagger.open(tmp_path / "ours").tag(others) == [crf.tag(rows) for rows in others]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wapiti_model_tags_as_its_strings_say(tmp_path: Path, seed: int) -> None:
+    chosen = random.Random(seed)
+    crf = _weighed(WAPITI, "wapiti", [_rows(chosen) for _ in range(30)], seed)
+    (tmp_path / "theirs").write_bytes(crf.wapiti("" if seed == 3 else "2#"))
+    found = import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert (found.format, found.model.labels) == ("wapiti", ("B-é", "I", "O"))
+    others = [_rows(chosen) for _ in range(200)]
+    assert Tagger.open(tmp_path / "ours").tag(others) == [crf.tag(rows) for rows in others]
+
+
+def test_a_wapiti_model_of_maximum_entropy_labels_every_token_by_itself(tmp_path: Path) -> None:
+    chosen = random.Random(9)
+    crf = _weighed(WAPITI[:5], "wapiti", [_rows(chosen) for _ in range(30)], 9)
+    (tmp_path / "theirs").write_bytes(crf.wapiti("0#"))
+    model = import_model(tmp_path / "theirs", tmp_path / "ours").model
+    assert model.features.independent
+    others = [_rows(chosen) for _ in range(100)]
+    assert Tagger(model).tag(others) == [crf.tag(rows) for rows in others]
+
+
+def test_the_cost_factor_of_crfpp_counts(tmp_path: Path) -> None:
+    crf = StringCrf(["A", "B"], ["U:%x[0,0]", "B"], {"U:a": [0.25, -2.0]}, {"B": [1.0, 2.0, 3.0, 4.0]})
+    (tmp_path / "theirs").write_text(crf.crfpp(2.0))
+    model = import_model(tmp_path / "theirs", tmp_path / "ours").model
+    assert model.attributes.weights.tolist() == [0.5, -4.0]
+    assert model.transitions.tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert model.attribute_name(0) == "U:a"
+
+
+SMALL = StringCrf(["A", "B"], ["U:%x[0,0]", "B"], {"U:a": [1.0, 2.0]}, {"B": [1.0, 2.0, 3.0, 4.0]})
+BARE = StringCrf(["A", "B"], ["u:%x[0,0]", "b"], {"u:a": [1.0, 2.0]}, {"b": [1.0, 2.0, 3.0, 4.0]}, "wapiti")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("maxid: 6", "maxid: 7", "should have 7 weights"),
+        ("maxid: 6", "max: 6", "does not say its maxid"),
+        ("cost-factor: 1.0", "cost-factor: 1.0.0", "cost-factor"),
+        ("U:a", "X:a", "No template of the file makes 'X:a'"),
+        ("4 U:a", "9 U:a", "belong to nothing"),
+        ("4 U:a", "U:a", "is not a feature"),
+        ("\nA\n", "\nB\n", "each of its own name"),
+        ("U:%x[0,0]", "U:%x[0,0]\nU:%x[0,0]", "there twice"),
+        ("U:%x[0,0]", "U:%y[0,0]", "do not parse"),
+        ("4.0000000000000000", "nan", "not a number"),
+        ("4.0000000000000000", "1e300", "not a number"),
+        ("4.0000000000000000", "four", "should have 6 weights"),
+        ("\n\nU:%x", "\nU:%x", "five parts"),
+    ],
+)
+def test_a_crfpp_model_that_is_not_whole_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    text = SMALL.crfpp()
+    assert text.count(old) >= 1
+    (tmp_path / "theirs").write_text(text.replace(old, new, 1))
+    with pytest.raises(Invalid, match=reason):
+        import_model(tmp_path / "theirs", tmp_path / "ours", "crfpp")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("#mdl#2#6", "#mdl#2#7", "7 weights; it has 6"),
+        ("#mdl#2#6", "#mdl#1#6", "MEMM"),
+        ("#rdr#2/2/0", "#rdr#3/2/0", "Byte"),
+        ("9:u:%x[0,0],", "8:u:%x[0,0],", "not as long as it says"),
+        ("9:u:%x[0,0],", "9:x:%x[0,0],", "do not parse"),
+        ("3:u:a,", "3:x:a,", "is no observation"),
+        ("3:u:a,", "3:u;a,", "No template of the file makes"),
+        ("#qrk#2\n1:A,", "#qrk#2\n1:B,", "each of its own name"),
+        ("5=0x", "4=0x", "not in the order"),
+        ("5=0x", "50=0x", "belong to nothing"),
+        ("5=0x", "5=1e", "is not a weight"),
+    ],
+)
+def test_a_wapiti_model_that_is_not_whole_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    text = BARE.wapiti().decode()
+    assert text.count(old) >= 1
+    new = "5=zz" if new == "5=1e" else new
+    (tmp_path / "theirs").write_text(text.replace(old, new, 1))
+    with pytest.raises(Invalid, match=reason):
+        import_model(tmp_path / "theirs", tmp_path / "ours", "wapiti")
+
+
+def test_a_text_made_to_be_taken_apart_in_too_many_ways_is_refused(tmp_path: Path) -> None:
+    line = "U:" + "/".join(["%x[0,0]"] * 30)
+    for text in ("U:" + "/" * 200, "U:" + "a/" * 200 + "a"):
+        crf = StringCrf(["A", "B"], [line], {text: [1.0, 2.0]}, {})
+        (tmp_path / "theirs").write_text(crf.crfpp())
+        with pytest.raises(CorruptModel, match=r"ways|too long"):
+            import_model(tmp_path / "theirs", tmp_path / "ours")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), crfpp=st.booleans())
+def test_a_damaged_text_model_is_refused_or_tags(tmp_path: Path, seed: int, crfpp: bool) -> None:
+    chosen = random.Random(seed)
+    data = bytearray(SMALL.crfpp().encode() if crfpp else BARE.wapiti())
+    for _ in range(chosen.randint(1, 4)):
+        data[chosen.randrange(len(data))] = chosen.choice([*b"0189:\n ,#%=[]-\xff", chosen.randrange(256)])
+    (tmp_path / "theirs").write_bytes(data)
+    (tmp_path / "ours").unlink(missing_ok=True)
+    try:
+        found = import_model(tmp_path / "theirs", tmp_path / "ours", "crfpp" if crfpp else "wapiti")
+    except Invalid:
+        return
+    tagged = Tagger(found.model).tag([[["a"] * max(1, found.model.features.columns)] * 3])
+    assert [len(tags) for tags in tagged] == [3]
