@@ -1,5 +1,6 @@
 """A model file of any content is refused, or is a model that tags and can be shown."""
 
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ SENTENCES = [
     [["é" * 40, "\x00"]],
 ]
 #: What a number of a file may be changed to: the edges of what kernels follow, and far beyond.
-NUMBERS = st.sampled_from([-(2**31), -65, -2, -1, 0, 1, 2, 63, 64, 65, 255, 2**15, 2**31 - 1])
+NUMBERS = [-(2**31), -65, -2, -1, 0, 1, 2, 63, 64, 65, 255, 2**15, 2**31 - 1]
 VALUES = st.one_of(
-    NUMBERS,
+    st.sampled_from(NUMBERS),
     st.sampled_from([None, True, 1.5, 1e999, "", "0", "U", "word", "start", "\ud800", [], {}, 10**400]),
 )
 
@@ -97,18 +98,19 @@ def test_a_header_of_any_content_does_no_harm(
 
 
 @_MANY
-@given(st.data())
+@given(seed=st.integers(0, 2**32))
 def test_arrays_of_any_content_do_no_harm(
-    files: list[bytes], use: Callable[[bytes], bool], data: st.DataObject
+    files: list[bytes], use: Callable[[bytes], bool], seed: int
 ) -> None:
-    header, payload = taken_apart(data.draw(st.sampled_from(files)))
-    names = sorted(name for name, place in header["arrays"].items() if 0 not in place["shape"])
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = header["arrays"][data.draw(st.sampled_from(names))]
+    chosen = random.Random(seed)
+    header, payload = taken_apart(chosen.choice(files))
+    places = [place for _, place in sorted(header["arrays"].items()) if 0 not in place["shape"]]
+    for _ in range(chosen.randint(1, 3)):
+        place = chosen.choice(places)
         kind = np.dtype(place["dtype"])
-        at = place["at"] + kind.itemsize * data.draw(st.integers(0, int(np.prod(place["shape"])) - 1))
+        at = place["at"] + kind.itemsize * chosen.randrange(int(np.prod(place["shape"])))
         number = int.from_bytes(payload[at : at + kind.itemsize], "little")
-        number = number + 1 if data.draw(st.booleans()) else data.draw(NUMBERS)
+        number = number + 1 if chosen.random() < 0.5 else chosen.choice(NUMBERS)
         payload[at : at + kind.itemsize] = (number % 256**kind.itemsize).to_bytes(kind.itemsize, "little")
     use(put_together(header, bytes(payload)))
 
