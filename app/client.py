@@ -291,9 +291,9 @@ class Client:
         """List the aliases of a model."""
         return list(self._pages(Alias, f"/models/{_part(name)}/aliases"))
 
-    def alias(self, name: str, alias: str) -> Alias:
-        """Give what an alias stands for now."""
-        return make(Alias, self._call("GET", _alias(name, alias)))
+    def alias(self, name: str, alias: str, *, at: str | None = None) -> Alias:
+        """Give what an alias stands for now, or stood for at a time."""
+        return make(Alias, self._call("GET", _alias(name, alias), params={} if at is None else {"at": at}))
 
     def promote(
         self,
@@ -309,9 +309,18 @@ class Client:
         body = {"version": version, "reason": reason}
         return make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=headers))
 
-    def rollback(self, name: str, alias: str = "champion", *, reason: str | None = None) -> Alias:
-        """Take an alias back to what it stood for before."""
-        return make(Alias, self._call("POST", _alias(name, alias) + "/rollback", json={"reason": reason}))
+    def rollback(
+        self,
+        name: str,
+        alias: str = "champion",
+        *,
+        reason: str | None = None,
+        steps: int | None = None,
+        to: int | str | None = None,
+    ) -> Alias:
+        """Take an alias back to what it stood for before, so many steps, or to a move or a time."""
+        body = {"reason": reason, "steps": steps, "to": to}
+        return make(Alias, self._call("POST", _alias(name, alias) + "/rollback", json=body))
 
     def history(self, name: str, alias: str = "champion") -> list[Move]:
         """List the moves of an alias, newest first."""

@@ -152,6 +152,7 @@ class Move:
     from_version: int | None
     to_version: int
     at: str
+    to_seq: int | None = None
     actor: str | None = None
     reason: str | None = None
     request_id: str | None = None

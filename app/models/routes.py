@@ -5,6 +5,7 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime
 
 from app.body import JsonRoute
 from app.corpora.upload import Declared
@@ -16,7 +17,7 @@ from app.models.templates import Templates
 from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
 from core.model import importing, inspection
 from core.model.inspection import FeatureWeight, Histogram, TransitionWeight
-from core.store.aliases import AliasRow, MoveRow
+from core.store.aliases import AliasRow, Back, MoveRow
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
 
@@ -25,6 +26,9 @@ router = APIRouter(prefix="/models", tags=["models"], route_class=JsonRoute)
 LabelFilter = Annotated[str | None, Query(max_length=1000, description="Only weights of this label.")]
 TemplateFilter = Annotated[str | None, Query(max_length=1000, description="Only features of this template.")]
 Bins = Annotated[int, Query(ge=1, le=1000)]
+At = Annotated[
+    AwareDatetime | None, Query(description="A time with its zone, such as `2026-01-31T08:00:00Z`.")
+]
 IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of the alias, or `*`.")]
 IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 
@@ -204,10 +208,11 @@ def get_alias(
     alias: AliasName,
     database: DatabaseDep,
     response: Response,
+    at: At = None,
     if_none_match: IfNoneMatch = None,
 ) -> AliasRow:
-    """Give what an alias stands for."""
-    found = service.alias(database, name, alias)
+    """Give what an alias stands for, or stood for at a time."""
+    found = service.alias(database, name, alias, at)
     etag = conditions.etag(found.seq)
     conditions.refuse_unchanged(if_none_match, etag)
     response.headers["ETag"] = etag
@@ -242,9 +247,10 @@ async def roll_back(
     expected: ExpectedDep,
     body: schemas.AliasRollback | None = None,
 ) -> AliasRow:
-    """Return an alias to what it stood for before; twice goes two back."""
-    change = Change(name, alias, caller, body.reason if body else None, expected)
-    moved = await run_in_threadpool(service.rollback, runtime.database, runtime.redis, change)
+    """Return an alias to what it stood for before; twice goes two back, as do two `steps`. Or `to` any point."""
+    body = body or schemas.AliasRollback.model_validate({})
+    change, back = Change(name, alias, caller, body.reason, expected), Back(body.steps or 1, body.to)
+    moved = await run_in_threadpool(service.rollback, runtime.database, runtime.redis, change, back)
     await runtime.serving.refresh()
     response.headers["ETag"] = conditions.etag(moved.seq)
     return moved

@@ -1,9 +1,9 @@
 """Shapes of models, versions and aliases on the wire."""
 
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from app.body import Body
 from app.params import Out
@@ -112,6 +112,7 @@ class Move(Out):
     action: str = Field(description="`move` or `rollback`.")
     from_version: int | None
     to_version: int
+    to_seq: int | None = Field(description="Of a rollback: the move after which it stood as it does again.")
     actor: str | None
     reason: str | None
     request_id: str | None
@@ -125,7 +126,49 @@ class AliasMove(Body):
     reason: str | None = Field(None, max_length=1000)
 
 
+def _point(value: Any) -> Any:
+    """Read a point of history: the number of a move, or a time with its zone."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError("must be the number of a move, or a time such as 2026-01-31T08:00:00Z")  # noqa: TRY004  # pydantic takes no other
+    if isinstance(value, int):
+        if not 1 <= value < 2**31:
+            raise ValueError("moves are numbered from 1")
+        return value
+    try:
+        when = datetime.fromisoformat(value)
+        aware = when.astimezone(UTC) if when.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        aware = None
+    if aware is None:
+        raise ValueError("must be a time with its zone, such as 2026-01-31T08:00:00Z")
+    return aware
+
+
+Point = Annotated[
+    int | datetime,
+    BeforeValidator(_point),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
+                {"type": "string", "format": "date-time"},
+            ]
+        }
+    ),
+]
+
+
 class AliasRollback(Body):
-    """Why to go back."""
+    """How far to go back, one step if nothing is said, and why."""
 
     reason: str | None = Field(None, max_length=1000)
+    steps: int | None = Field(None, ge=1, le=10_000, description="How many moves to undo.")
+    to: Point | None = Field(
+        None, description="The `seq` of a move, or a time: to what stood after it, or then."
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "AliasRollback":
+        if self.steps is not None and self.to is not None:
+            raise ValueError("give steps or to, not both")
+        return self

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from fastapi.concurrency import run_in_threadpool
 from redis import Redis
@@ -18,7 +19,7 @@ from core.model import inspection
 from core.model.inspection import FeatureWeight, TransitionWeight
 from core.model.model import Model as LearnedModel
 from core.store import aliases, blobs, models
-from core.store.aliases import AliasRow, MoveRow
+from core.store.aliases import AliasRow, Back, MoveRow
 from core.store.engine import Database
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
@@ -118,9 +119,11 @@ def list_aliases(database: Database, name: str) -> Page[AliasRow]:
         return Page(aliases.list_all(conn, name), None)
 
 
-def alias(database: Database, name: str, alias_name: str) -> AliasRow:
-    """Give one alias."""
+def alias(database: Database, name: str, alias_name: str, when: datetime | None = None) -> AliasRow:
+    """Give one alias as it stands, or as it stood."""
     with database.read() as conn:
+        if when is not None:
+            return aliases.at(conn, name, alias_name, when)
         return aliases.get(conn, name, alias_name)
 
 
@@ -139,11 +142,11 @@ def move(database: Database, redis: Redis | None, change: Change, number: int) -
     return moved
 
 
-def rollback(database: Database, redis: Redis | None, change: Change) -> AliasRow:
+def rollback(database: Database, redis: Redis | None, change: Change, back: Back) -> AliasRow:
     """Return an alias to what it stood for before."""
     with database.write() as conn:
         seq = _expected_seq(conn, change)
-        moved = aliases.rollback(conn, change.model, change.alias, *_why(change), if_match=seq)
+        moved = aliases.rollback(conn, change.model, change.alias, *_why(change), if_match=seq, back=back)
     announce(redis)
     return moved
 

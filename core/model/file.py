@@ -174,8 +174,7 @@ def _check(model: Model) -> None:
         and _values_are_known(model.attributes, model.slots, model)
         and (model.edges is None or _values_are_known(model.edges.attributes, model.edge_slots, model))
         and all(_family_is_sound(family, model) for family in model.families)
-        and sum(len(family.attributes) for family in model.families)
-        == model.attributes.size - model.attributes.singles
+        and _families_share_nothing(model)
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -217,6 +216,14 @@ def _family_is_sound(family: Family, model: Model) -> bool:
         and _rises(cells.starts, values, len(cells.ids))
         and matchers.within(cells.ids, 0, len(family.vocabulary))
     )
+
+
+def _families_share_nothing(model: Model) -> bool:
+    """Whether every attribute behind the singles is of one entry of one family, which names it."""
+    singles, size = model.attributes.singles, model.attributes.size
+    every = [family.attributes for family in model.families]
+    found = np.concatenate([np.empty(0, np.int32), *every])
+    return len(found) == size - singles and len(np.unique(found)) == len(found)
 
 
 def _rises(starts: NDArray[np.int64], count: int, end: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
@@ -39,10 +39,20 @@ class MoveRow:
     action: str
     from_version: int | None
     to_version: int
+    #: Of a rollback, the move after which the alias stood as it does again.
+    to_seq: int | None
     actor: str | None
     reason: str | None
     request_id: str | None
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """How far to roll back: so many steps, or to what stood after a move, given by its number or a time."""
+
+    steps: int = 1
+    to: int | datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +96,31 @@ def rollback(
     reason: str | None = None,
     request_id: str | None = None,
     if_match: int | None = None,
+    back: Back = Back(),  # noqa: B008  # immutable
 ) -> AliasRow:
-    """Return an alias to what it pointed at before; twice goes two back. Deleted versions are passed over."""
+    """Return an alias to what it pointed at before; twice goes two back. Deleted versions are passed over.
+
+    `back` says how far: more steps at once, or to a point of its history, whatever has been undone since.
+    """
     models.lock(conn, model)
     present = get(conn, model, alias)
     _check(present, if_match)
-    stack = _undo_stack(conn.execute(_ordered_moves(model, alias)))
-    numbers = tables.model_version.c
-    existing = set(conn.scalars(sa.select(numbers.version).where(numbers.model == model)))
-    for version in reversed(stack):
-        if version in existing and version != present.version:
-            return _point(conn, model, alias, present, version, ROLLBACK, Why(actor, reason, request_id))
-    raise Conflict(f"{model}@{alias} has no earlier version to return to", code="nothing_to_roll_back")
+    point = _undone(conn, present, back.steps) if back.to is None else _point_of(conn, model, alias, back.to)
+    if point.version == present.version:
+        return present
+    why = Why(actor, reason, request_id)
+    return _point(conn, model, alias, present, point.version, ROLLBACK, why, to_seq=point.seq)
+
+
+def at(conn: Connection, model: str, alias: str, when: datetime) -> AliasRow:
+    """Give where an alias pointed at a time, or raise NotFound when it was not there yet."""
+    get(conn, model, alias)
+    query = _states(model, alias).where(_moves.c.at <= when).order_by(_moves.c.seq.desc()).limit(1)
+    row = conn.execute(query).one_or_none()
+    if row is None:
+        message = f"model {model} had no alias {alias} at {clock.rfc3339(when)}"
+        raise NotFound(message, code="alias_not_found")
+    return AliasRow(**row._asdict())
 
 
 def get(conn: Connection, model: str, alias: str) -> AliasRow:
@@ -139,8 +162,64 @@ def _check(present: AliasRow | None, if_match: int | None) -> None:
         raise Stale(f"the alias is at move {seq}, not {if_match}: someone moved it", code="alias_moved")
 
 
+def _states(model: str, alias: str) -> sa.Select[Any]:
+    """Where an alias pointed after each of its moves."""
+    return sa.select(
+        _moves.c.model,
+        _moves.c.alias,
+        _moves.c.to_version.label("version"),
+        _moves.c.seq,
+        _moves.c.at.label("updated_at"),
+    ).where(_moves.c.model == model, _moves.c.alias == alias)
+
+
+def _undone(conn: Connection, present: AliasRow, steps: int) -> "_State":
+    """What so many rollbacks would lead to."""
+    stack = _undo_stack(conn.execute(_ordered_moves(present.model, present.alias)))
+    numbers = tables.model_version.c
+    existing = set(conn.scalars(sa.select(numbers.version).where(numbers.model == present.model)))
+    found = _State(present.seq, present.version)
+    for taken in range(steps):
+        earlier = found
+        while stack and (earlier.version == found.version or earlier.version not in existing):
+            earlier = stack.pop()
+        if earlier.version == found.version or earlier.version not in existing:
+            place = f"{present.model}@{present.alias}"
+            message = (
+                f"{place} has no earlier version to return to"
+                if taken == 0
+                else f"{place} can go back {taken} step{'s' * (taken > 1)}, not {steps}"
+            )
+            raise Conflict(message, code="nothing_to_roll_back")
+        found = earlier
+    return found
+
+
+def _point_of(conn: Connection, model: str, alias: str, to: int | datetime) -> "_State":
+    """What the alias pointed at after a move, or at a time."""
+    if isinstance(to, datetime):
+        row: Any = at(conn, model, alias, to)
+    else:
+        row = conn.execute(_states(model, alias).where(_moves.c.seq == to)).one_or_none()
+        if row is None:
+            raise NotFound(f"{model}@{alias} has no move {to}", code="move_not_found")
+    try:
+        models.version(conn, model, row.version)
+    except NotFound:
+        message = f"{model}@{alias} stood for version {row.version} then, which was deleted"
+        raise Conflict(message, code="version_deleted") from None
+    return _State(row.seq, row.version)
+
+
 def _point(
-    conn: Connection, model: str, alias: str, present: AliasRow | None, version: int, action: str, why: Why
+    conn: Connection,
+    model: str,
+    alias: str,
+    present: AliasRow | None,
+    version: int,
+    action: str,
+    why: Why,
+    to_seq: int | None = None,
 ) -> AliasRow:
     now = clock.now(conn)
     if present is None:
@@ -159,6 +238,7 @@ def _point(
             action=action,
             from_version=None if present is None else present.version,
             to_version=version,
+            to_seq=to_seq,
             actor=why.actor,
             reason=why.reason,
             request_id=why.request_id,
@@ -170,17 +250,31 @@ def _point(
 
 
 def _ordered_moves(model: str, alias: str) -> sa.Select[Any]:
-    columns = (_moves.c.action, _moves.c.from_version, _moves.c.to_version)
+    columns = (_moves.c.seq, _moves.c.action, _moves.c.from_version, _moves.c.to_version, _moves.c.to_seq)
     return sa.select(*columns).where(_moves.c.model == model, _moves.c.alias == alias).order_by(_moves.c.seq)
 
 
-def _undo_stack(moves: Iterable[Row[Any]]) -> list[int]:
-    """Replay the history: a move pushes where the alias was, a rollback pops back to where it went."""
-    stack: list[int] = []
+class _State(NamedTuple):
+    """Where an alias pointed, and after which move."""
+
+    seq: int
+    version: int
+
+
+def _undo_stack(moves: Iterable[Row[Any]]) -> list[_State]:
+    """Replay the history: a move pushes where the alias was, a rollback pops back to where it went.
+
+    A rollback to a point that had been undone itself is a move like any other. Rollbacks from before points were
+    recorded say only the version.
+    """
+    stack: list[_State] = []
     for each in moves:
-        if each.action == ROLLBACK:
-            while stack and stack.pop() != each.to_version:
+        if each.action == ROLLBACK and each.to_seq is None:
+            while stack and stack.pop().version != each.to_version:
+                pass
+        elif each.action == ROLLBACK and any(state.seq == each.to_seq for state in stack):
+            while stack.pop().seq != each.to_seq:
                 pass
         elif each.from_version is not None:
-            stack.append(each.from_version)
+            stack.append(_State(each.seq - 1, each.from_version))
     return stack

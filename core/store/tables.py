@@ -204,6 +204,8 @@ alias_move = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("from_version", sa.Integer),
     sa.Column("to_version", sa.Integer, nullable=False),
+    # Of a rollback: the move after which the alias stood as it does again.
+    sa.Column("to_seq", sa.Integer),
     sa.Column("actor", sa.Text),
     sa.Column("reason", sa.Text),
     sa.Column("request_id", sa.Text),

@@ -222,3 +222,58 @@ def test_nul_in_a_reason_is_refused_and_an_unknown_version_not_found(
     assert_problem(http.get("/models/strict/aliases/champion"), 404, "alias_not_found")
     assert_problem(http.get("/models/strict/aliases/champion/history"), 404, "alias_not_found")
     assert_problem(http.post("/models/strict/aliases/champion/rollback"), 404, "alias_not_found")
+
+
+def test_an_alias_goes_back_by_steps_or_to_a_point_and_is_read_as_it_stood(
+    http: httpx.Client, client: Client, publish: Publish
+) -> None:
+    for version in (1, 2, 3):
+        publish("points")
+        client.promote("points", version)
+    path = "/models/points/aliases/champion"
+    times = [move.at for move in client.history("points")][::-1]
+    assert client.rollback("points", steps=2).version == 1
+    assert client.rollback("points", to=3, reason="after all").version == 3
+    assert client.rollback("points", to=times[1]).version == 2
+    assert [move.to_seq for move in client.history("points")] == [2, 3, 1, None, None, None]
+    for when, version, seq in ((times[0], 1, 1), (times[2], 3, 3)):
+        read = http.get(path, params={"at": when})
+        assert (read.json()["version"], read.json()["seq"], read.headers["etag"]) == (
+            version,
+            seq,
+            f'"{seq}"',
+        )
+    assert client.alias("points", "champion", at=times[1]).version == 2
+    before = http.get(path, params={"at": "2001-01-01T00:00:00Z"})
+    assert_problem(before, 404, "alias_not_found")
+    assert_problem(http.post(path + "/rollback", json={"to": 77}), 404, "move_not_found")
+    assert_problem(http.post(path + "/rollback", json={"steps": 50}), 409, "nothing_to_roll_back")
+    stale = http.post(path + "/rollback", json={"steps": 1}, headers={"If-Match": '"2"'})
+    assert_problem(stale, 412, "alias_moved")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"steps": 0}, "/steps"),
+        ({"steps": "2"}, "/steps"),
+        ({"steps": True}, "/steps"),
+        ({"to": 0}, "/to"),
+        ({"to": 2**31}, "/to"),
+        ({"to": True}, "/to"),
+        ({"to": 1.5}, "/to"),
+        ({"to": "yesterday"}, "/to"),
+        ({"to": "2026-01-31T08:00:00"}, "/to"),
+        ({"to": "0001-01-01T00:00:00+09:00"}, "/to"),
+        ({"steps": 1, "to": 1}, ""),
+    ],
+)
+def test_a_wrong_rollback_is_pointed_at(http: httpx.Client, body: object, pointer: str) -> None:
+    response = http.post("/models/nobody/aliases/champion/rollback", json=body)
+    assert_problem(response, 422, "invalid_request", pointer=pointer)
+
+
+@pytest.mark.parametrize("when", ["", "now", "2026-01-31T08:00:00"])
+def test_a_wrong_time_is_named(http: httpx.Client, when: str) -> None:
+    response = http.get("/models/nobody/aliases/champion", params={"at": when})
+    assert_problem(response, 422, "invalid_request", parameter="at")

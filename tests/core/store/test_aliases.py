@@ -1,12 +1,13 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 
 import pytest
 
 from core.errors import Conflict, NotFound, Stale
-from core.store import aliases, models
+from core.store import aliases, models, tables
 from core.store.engine import Database
-from tests.core.store.samples import add_version
+from tests.core.store.samples import LATER, add_version
 
 
 def prepare(db: Database, name: str, versions: int) -> None:
@@ -181,3 +182,89 @@ def test_history_is_listed_by_keyset(db: Database) -> None:
         second = aliases.history(conn, "long", "champion", 3, first.next_cursor)
     assert [row.seq for row in first.data + second.data] == [5, 4, 3, 2, 1]
     assert second.next_cursor is None
+
+
+def back(db: Database, name: str, steps: int = 1, to: int | datetime | None = None) -> int:
+    with db.write() as conn:
+        return aliases.rollback(conn, name, "champion", back=aliases.Back(steps, to)).version
+
+
+def moves(db: Database, name: str) -> list[aliases.MoveRow]:
+    with db.read() as conn:
+        return aliases.history(conn, name, "champion", 100).data[::-1]
+
+
+def test_several_steps_at_once_lead_where_as_many_rollbacks_do(db: Database) -> None:
+    for name in ("at-once", "one-by-one"):
+        prepare(db, name, 4)
+        move(db, name, 1, 3, 1, 2, 4)
+    assert back(db, "at-once", 3) == 3
+    assert [rollback(db, "one-by-one") for _ in range(3)] == [2, 1, 3]
+    assert (rollback(db, "at-once"), rollback(db, "one-by-one")) == (1, 1)
+    last = moves(db, "at-once")
+    assert [(each.from_version, each.to_version, each.to_seq) for each in last[5:]] == [(4, 3, 2), (3, 1, 1)]
+    with pytest.raises(Conflict):
+        rollback(db, "at-once")
+
+
+def test_more_steps_than_there_are_change_nothing(db: Database) -> None:
+    prepare(db, "too-far", 3)
+    move(db, "too-far", 1, 2, 3)
+    with pytest.raises(Conflict, match="can go back 2 steps, not 3") as caught:
+        back(db, "too-far", 3)
+    assert caught.value.code == "nothing_to_roll_back"
+    assert len(moves(db, "too-far")) == 3
+
+
+def test_a_rollback_to_a_point_finds_it_even_when_it_was_undone(db: Database) -> None:
+    prepare(db, "point", 4)
+    move(db, "point", 1, 2, 3)
+    assert back(db, "point", 2) == 1
+    times = [each.at for each in moves(db, "point")]
+    assert back(db, "point", to=3) == 3  # undone by the step before
+    assert rollback(db, "point") == 1
+    assert back(db, "point", to=times[1]) == 2
+    assert back(db, "point", to=times[2] - timedelta(microseconds=1)) == 2  # is there already
+    assert [each.to_seq for each in moves(db, "point")] == [None, None, None, 1, 3, 4, 2]
+    with pytest.raises(NotFound) as caught:
+        back(db, "point", to=99)
+    assert caught.value.code == "move_not_found"
+    with pytest.raises(NotFound) as caught:
+        back(db, "point", to=times[0] - timedelta(seconds=1))
+    assert caught.value.code == "alias_not_found"
+
+
+def test_a_point_whose_version_was_deleted_is_a_conflict(db: Database) -> None:
+    prepare(db, "gone", 2)
+    move(db, "gone", 1, 2)
+    with db.write() as conn:
+        models.delete_version(conn, "gone", 1)
+    with pytest.raises(Conflict) as caught:
+        back(db, "gone", to=1)
+    assert caught.value.code == "version_deleted"
+
+
+def test_an_alias_can_be_read_as_it_stood_at_any_time(db: Database) -> None:
+    prepare(db, "travel", 3)
+    move(db, "travel", 1, 2, 3)
+    rollback(db, "travel")
+    history = moves(db, "travel")
+    with db.read() as conn:
+        found = [aliases.at(conn, "travel", "champion", each.at) for each in history]
+        between = aliases.at(conn, "travel", "champion", history[2].at - timedelta(microseconds=1))
+        assert aliases.at(conn, "travel", "champion", history[3].at + LATER) == found[3]
+    assert [(row.seq, row.version, row.updated_at) for row in found] == [
+        (each.seq, each.to_version, each.at) for each in history
+    ]
+    assert between == found[1]
+
+
+def test_rollbacks_from_before_points_were_recorded_still_count(db: Database) -> None:
+    prepare(db, "older", 3)
+    move(db, "older", 1, 2, 3)
+    rollback(db, "older")
+    with db.write() as conn:
+        conn.execute(
+            tables.alias_move.update().where(tables.alias_move.c.model == "older").values(to_seq=None)
+        )
+    assert rollback(db, "older") == 1
