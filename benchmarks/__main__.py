@@ -13,6 +13,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("tsuruoka",),
     ("features",),
     ("readers",),
+    ("imports",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.

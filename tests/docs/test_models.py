@@ -1,0 +1,33 @@
+"""The commands of the page about models do what it says."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from app.cli.background import BackgroundStack
+from app.client import Client
+from core.model.importing import Format
+from tests.docs.test_readme import ROOT, run_script
+
+PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+
+
+def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    printed = run_script("\n".join(blocks), stack, tmp_path)
+    assert '"tags":[["B-NP","B-VP"]]' in printed
+    with Client(stack.url) as client:
+        first, second = sorted(client.versions("brought"), key=lambda version: version.version)
+        assert first.sha256 == second.sha256
+        assert [(move.action, move.to_version) for move in client.history("brought")] == [
+            ("rollback", 2),
+            ("rollback", 1),
+            ("move", 2),
+            ("move", 1),
+        ]
+
+
+def test_the_table_has_every_format() -> None:
+    table = PAGE.partition("## Aliases")[0]
+    assert re.findall(r"^\| `([a-z]+)` \| ", table, re.MULTILINE)[-4:] == list(get_args(Format))
