@@ -283,6 +283,11 @@ class Client:
         """Give the templates of a version as SVG: norms and, where they were selected, when each was kept."""
         return self._response("GET", f"/models/{_part(name)}/versions/{number}/templates.svg").text
 
+    def compare_versions(self, name: str, base: int, head: int, *, top: int = 20) -> dict[str, Any]:
+        """Say what differs between two versions: metrics, spec, weights."""
+        params = {"base": base, "head": head, "top": top}
+        return dict(self._call("GET", f"/models/{_part(name)}/compare", params=params))
+
     def delete_version(self, name: str, number: int) -> None:
         """Remove a version; not one that an alias stands for."""
         self._response("DELETE", f"/models/{_part(name)}/versions/{number}")

@@ -10,7 +10,8 @@ from pydantic import AwareDatetime
 from app.body import JsonRoute
 from app.corpora.upload import Declared
 from app.deps import CallerDep, DatabaseDep, RuntimeDep
-from app.models import conditions, imports, schemas, service
+from app.models import compare, conditions, imports, schemas, service
+from app.models.compare import Comparison
 from app.models.conditions import Expected
 from app.models.service import Change
 from app.models.templates import Templates
@@ -26,6 +27,8 @@ router = APIRouter(prefix="/models", tags=["models"], route_class=JsonRoute)
 LabelFilter = Annotated[str | None, Query(max_length=1000, description="Only weights of this label.")]
 TemplateFilter = Annotated[str | None, Query(max_length=1000, description="Only features of this template.")]
 Bins = Annotated[int, Query(ge=1, le=1000)]
+VersionParameter = Annotated[int, Query(ge=1, le=2**31 - 1, description="Number of a version.")]
+Top = Annotated[int, Query(ge=0, le=1000, description="How many of the largest changes of weights to tell.")]
 At = Annotated[
     AwareDatetime | None, Query(description="A time with its zone, such as `2026-01-31T08:00:00Z`.")
 ]
@@ -102,6 +105,14 @@ async def import_version(
     await runtime.serving.refresh()
     response.headers["Location"] = f"/models/{name}/versions/{made.version}"
     return made
+
+
+@router.get("/{name}/compare", response_model=schemas.Comparison)
+async def compare_versions(
+    name: ModelName, base: VersionParameter, head: VersionParameter, runtime: RuntimeDep, top: Top = 20
+) -> Comparison:
+    """Say what differs between two versions: metrics, spec, and weights by the names of their features."""
+    return await compare.compare(runtime.database, runtime.serving, name, (base, head), top)
 
 
 @router.get("/{name}/versions/{number}", response_model=schemas.Version)

@@ -95,6 +95,58 @@ class Histogram(Out):
     transitions: list[int]
 
 
+class MetricChange(Out):
+    """A figure of two versions; null where a version has none."""
+
+    name: str
+    base: float | None
+    head: float | None
+    change: float | None
+
+
+class SpecChange(Out):
+    """A place of the spec where two versions differ; null where a spec has nothing."""
+
+    pointer: str
+    base: Any
+    head: Any
+
+
+class WeightChange(Out):
+    """A weight that two versions have otherwise; 0 where a version lacks it."""
+
+    feature: str | None = Field(description="Null for the weight of a label behind another.")
+    before: str | None = Field(description="The label before, where the weight is of a pair.")
+    label: str
+    base: float
+    head: float
+
+
+class WeightDifference(Out):
+    """How many weights each version has, what came and went, and what changed most."""
+
+    base: int
+    head: int
+    added: int
+    removed: int
+    changed: int
+    unchanged: int
+    top: list[WeightChange]
+
+
+class Comparison(Out):
+    """All that differs between two versions of a model."""
+
+    model: str
+    base: int
+    head: int
+    metrics: list[MetricChange]
+    spec: list[SpecChange]
+    labels_added: list[str]
+    labels_removed: list[str]
+    weights: WeightDifference
+
+
 class Alias(Out):
     """Where an alias points."""
 

@@ -17,7 +17,7 @@ CONTRACT = {
     ("post", "/jobs"), ("get", "/jobs"), ("get", "/jobs/{job_id}"), ("get", "/jobs/{job_id}/events"),
     ("post", "/jobs/{job_id}/cancel"), ("get", "/jobs/{job_id}/table.csv"), ("get", "/jobs/{job_id}/plot.svg"),
     ("get", "/models"), ("get", "/models/{name}"), ("get", "/models/{name}/versions"),
-    ("post", "/models/{name}/versions"),
+    ("post", "/models/{name}/versions"), ("get", "/models/{name}/compare"),
     ("get", "/models/{name}/versions/{number}"), ("delete", "/models/{name}/versions/{number}"),
     ("get", "/models/{name}/versions/{number}/artifact"),
     ("get", "/models/{name}/versions/{number}/templates"),

@@ -9,6 +9,9 @@ import pycrfsuite
 import pytest
 
 from app.client import Client
+from core.store import models
+from core.store.engine import Database
+from core.store.models import NewVersion
 from tests.app.samples import model_file
 from tests.app.servers import assert_problem
 from tests.core.model.forging import put_together, taken_apart
@@ -94,3 +97,41 @@ def test_a_body_beyond_the_limits_is_refused(http: httpx.Client, unchanged: None
     bomb = gzip.compress(bytes(1_000_001))
     response = http.post("/models/large/versions", content=bomb, headers={"Content-Encoding": "gzip"})
     assert_problem(response, 413, "corpus_too_large")
+
+
+def test_versions_are_compared_by_their_weights_metrics_and_specs(
+    http: httpx.Client, client: Client, artifact: bytes, tmp_path: Path
+) -> None:
+    client.import_model("compared", artifact)
+    client.import_model("compared", model_file("two", tmp_path / "model"))
+    found = client.compare_versions("compared", 1, 2, top=3)
+    assert (found["model"], found["base"], found["head"]) == ("compared", 1, 2)
+    assert (found["metrics"], found["spec"]) == ([], [])
+    assert sorted(found["labels_added"]) == ["act-two", "name-two"]
+    assert sorted(found["labels_removed"]) == ["act-one", "name-one"]
+    weights = found["weights"]
+    assert weights["added"] == weights["head"] > 0
+    assert weights["removed"] == weights["base"] > 0
+    assert len(weights["top"]) == 3
+    same = client.compare_versions("compared", 1, 1)
+    assert same["weights"]["unchanged"] == same["weights"]["base"]
+    path = "/models/compared/compare"
+    assert_problem(http.get(path, params={"base": 1, "head": 9}), 404, "version_not_found")
+    assert_problem(http.get(path, params={"base": 1}), 422, "invalid_request", parameter="head")
+    assert_problem(http.get("/models/nobody/compare?base=1&head=2"), 404, "model_not_found")
+
+
+def test_metrics_and_specs_are_compared_place_by_place(
+    client: Client, artifact: bytes, database: Database
+) -> None:
+    for f1, trainer in ((90.0, {"kind": "sgd", "l2": 1.0}), (91.5, {"kind": "sgd", "passes": 3})):
+        metrics = {"dev": {"f1": f1, "by_pass": [1, 2]}, "best": True}
+        new = NewVersion(None, 7, 0.5, metrics, trainer, {"trainer": trainer}, None, 1, "0.1.0", None)
+        with database.write() as conn:
+            models.publish(conn, "measured", new, [artifact])
+    found = client.compare_versions("measured", 1, 2)
+    assert found["metrics"] == [{"name": "dev.f1", "base": 90.0, "head": 91.5, "change": 1.5}]
+    assert found["spec"] == [
+        {"pointer": "/trainer/l2", "base": 1.0, "head": None},
+        {"pointer": "/trainer/passes", "base": None, "head": 3},
+    ]

@@ -14,9 +14,10 @@ PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
 
 def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     printed = run_script("\n".join(blocks), stack, tmp_path)
     assert '"tags":[["B-NP","B-VP"]]' in printed
+    assert '"added":0,"removed":0,"changed":0' in printed
     with Client(stack.url) as client:
         first, second = sorted(client.versions("brought"), key=lambda version: version.version)
         assert first.sha256 == second.sha256
