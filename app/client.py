@@ -68,8 +68,9 @@ class ApiError(Exception):
 class Client:
     """Calls a Tagsmith server. Use it as a context manager, or close it."""
 
-    def __init__(self, base_url: str, *, timeout_s: float = TIMEOUT_S) -> None:
-        self._http = httpx.Client(base_url=base_url, timeout=timeout_s)
+    def __init__(self, base_url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=timeout_s)
 
     def close(self) -> None:
         """Close the connections."""

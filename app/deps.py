@@ -7,15 +7,18 @@ import anyio
 from fastapi import Depends, Request
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
+from starlette.types import Scope as ASGIScope
 
 from app import errors
 from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.sender import JobSender
+from app.keys.ring import Keyring
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
 from core.settings import Settings
 from core.store.engine import Database
+from core.store.keys import KeyRow, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Runtime:
     live: LiveEvents
     sender: JobSender
     health: Health
+    keyring: Keyring
     #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
     upload_threads: anyio.CapacityLimiter
 
@@ -41,8 +45,16 @@ class Runtime:
 class Caller:
     """Who sent a request, and the request's id."""
 
+    #: The name and id of the key, or the address where keys are not in force.
     actor: str | None
     request_id: str
+    #: None where keys are not in force.
+    key: KeyRow | None = None
+
+    def require(self, scope: Scope) -> None:
+        """Refuse a caller whose key does not allow something that this request asks for beside its route."""
+        if self.key is not None and not self.key.allows(scope):
+            raise errors.lacks(scope)
 
 
 def of(request: Request) -> Runtime:
@@ -60,9 +72,16 @@ async def _database(request: Request) -> Database:
     return of(request).database
 
 
+def caller_of(scope: ASGIScope) -> Caller:
+    """Say who sent a request, by what the gate found."""
+    key = scope["state"].get("key")
+    client = scope.get("client")
+    actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None
+    return Caller(actor, errors.request_id(scope), key)
+
+
 async def _caller(request: Request) -> Caller:
-    # There are no keys yet, so the address is all that is known of who calls.
-    return Caller(request.client.host if request.client else None, errors.request_id(request.scope))
+    return caller_of(request.scope)
 
 
 RuntimeDep = Annotated[Runtime, Depends(_runtime)]

@@ -2,6 +2,7 @@
 
 import http
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,28 @@ class Malformed(errors.TagsmithError):
     default_code = "malformed"
 
 
+class Unauthenticated(errors.TagsmithError):
+    """The request shows no key that can be used."""
+
+    default_code = "key_missing"
+
+
+class Forbidden(errors.TagsmithError):
+    """The key does not allow this."""
+
+    default_code = "scope_missing"
+
+
+class TooMany(errors.TagsmithError):
+    """The caller asks for more than its share."""
+
+    default_code = "too_many_requests"
+
+    def __init__(self, message: str, retry_after_s: float, *, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_s = retry_after_s
+
+
 class NotModified(Exception):
     """The caller already has this very representation."""
 
@@ -44,12 +67,15 @@ class NotModified(Exception):
 
 STATUS: Mapping[type[errors.TagsmithError], int] = {
     Malformed: 400,
+    Unauthenticated: 401,
+    Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Stale: 412,
     errors.TooLarge: 413,
     errors.Unsupported: 415,
     errors.Invalid: 422,
+    TooMany: 429,
     errors.Unavailable: 503,
 }
 
@@ -128,7 +154,26 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
         place(each.reason, pointer=each.pointer, line=each.line, parameter=each.parameter or parameter)
         for each in faults
     ]
-    return problem_response(scope, status_of(error), error.code, error.message, places)
+    return problem_response(
+        scope, status_of(error), error.code, error.message, places, headers=_headers(error)
+    )
+
+
+def lacks(scope: str) -> Forbidden:
+    """The error for a key without a scope that is needed."""
+    return Forbidden(f"The key does not have the scope `{scope}`, which this needs.")
+
+
+def _headers(error: errors.TagsmithError) -> Mapping[str, str]:
+    """The headers that belong to the status of an error."""
+    if isinstance(error, Unauthenticated):
+        detail = ', error="invalid_token"' if error.code == "key_not_valid" else ""
+        return {"WWW-Authenticate": f'Bearer realm="tagsmith"{detail}'}
+    if isinstance(error, Forbidden):
+        return {"WWW-Authenticate": 'Bearer realm="tagsmith", error="insufficient_scope"'}
+    if isinstance(error, TooMany):
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
+    return {}
 
 
 def internal(scope: Scope) -> Response:

@@ -22,9 +22,12 @@ from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.routes import router as jobs
 from app.jobs.sender import JobSender
+from app.keys.ring import Keyring
+from app.keys.routes import router as keys
 from app.lexicons.routes import router as lexicons
 from app.middleware.address import PlainAddress
 from app.middleware.body_limit import BodyLimit
+from app.middleware.gate import Gate
 from app.middleware.request_log import RequestLog
 from app.models.routes import router as models
 from app.params import PROBLEM_RESPONSE
@@ -66,11 +69,12 @@ def create_app(settings: Settings) -> FastAPI:
     errors.install(app)
     # The last added is the outermost.
     app.add_middleware(DirectTagging)
+    app.add_middleware(Gate)
     app.add_middleware(PlainAddress)
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, lexicons, jobs, models, features, health):
+    for router in (tagging, corpora, lexicons, jobs, models, features, keys, health):
         app.include_router(router)
     openapi.install(app)
     return app
@@ -116,6 +120,7 @@ def _runtime(settings: Settings) -> Runtime:
         live=LiveEvents(async_redis),
         sender=JobSender(url),
         health=checks,
+        keyring=Keyring(database, settings),
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
     )
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from swagger_ui_bundle import swagger_ui_path
 
 from app.errors import Problem
+from app.keys import scopes
 from app.tagging.routes import MODELS as TAGGING_MODELS
 
 ASSETS = "/docs/assets"
@@ -59,7 +60,21 @@ def _document(app: FastAPI) -> dict[str, Any]:
     # Every error is a Problem, so the framework's own error shapes have no place here.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    _add_security(made)
     return made
+
+
+def _add_security(document: dict[str, Any]) -> None:
+    """Say which scope each route needs. Without a key works too, where keys are not in force."""
+    document["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "A key, where keys are in force."}
+    }
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            needed = scopes.needed(method.upper(), path)
+            operation["security"] = [] if needed is None else [{"key": [needed.value]}]
+            if needed is not None:
+                operation["x-scope"] = needed.value
 
 
 def _schemas(model: type[BaseModel]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor`
 #: Ids are opaque to callers: one of any form may simply not exist.
 CorpusId = Annotated[str, Path(max_length=64, description="Such as `crp_01hzy3...`.")]
 LexiconId = Annotated[str, Path(max_length=64, description="Such as `lex_5f2a...`.")]
+KeyId = Annotated[str, Path(max_length=64, description="Such as `key_01hzy3...`.")]
 JobId = Annotated[str, Path(max_length=64, description="Such as `job_01hzy3...`.")]
 
 _ALPHABET = "Lower-case letters, digits, `.`, `_` and `-`, at most 64."

@@ -5,6 +5,7 @@ that reads the environment.
 """
 
 import dataclasses
+import ipaddress
 import logging
 import os
 import types
@@ -21,6 +22,10 @@ KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 
+#: Who may call: whoever has a key, or anyone at all. The second is spelled out, so that nobody says it by accident.
+KEYS = "keys"
+ANYONE = "anyone-without-keys"
+
 #: Loopback, so that a first try on a laptop does not open a service without keys to the network.
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
@@ -34,6 +39,8 @@ class Settings:
     host: str = DEFAULT_HOST
     #: Port the API listens on; 0 lets the system choose one.
     port: int = DEFAULT_PORT
+    #: `keys`: asked for everywhere, on loopback once one was made. `anyone-without-keys`: never asked for.
+    access: str = KEYS
     #: Where the embedded database, the private Redis and the model cache live.
     data_dir: Path = Path(".tagsmith")
     #: SQLAlchemy address of the database; empty means an SQLite file in `data_dir`.
@@ -114,6 +121,14 @@ class Settings:
         return {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"} | inherited | self.to_env()
 
     @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the API."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
     def cache_dir(self) -> Path:
         """Where model files are kept for serving."""
         return self.data_dir / "cache"
@@ -140,6 +155,8 @@ class Settings:
             raise _invalid("heartbeat_seconds", self.heartbeat_seconds, "shorter than lease_seconds")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise _invalid("log_level", self.log_level, "one of debug, info, warning, error")
+        if self.access not in (KEYS, ANYONE):
+            raise _invalid("access", self.access, f"{KEYS} or {ANYONE}")
         if "://" not in self.database_url:
             raise _invalid("database_url", self.database_url, "an address such as sqlite:///file.db")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core import version
 from core.errors import TagsmithError
-from core.settings import Settings
+from core.settings import ANYONE, Settings
 
 #: Exit code for what a user can mend: wrong options, a port in use, a data directory in use.
 USER_ERROR = 2
@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
 
     up = commands.add_parser("up", help="run the whole stack in the foreground")
     _add_place(up)
+    _add_access(up)
     up.add_argument("--workers", type=int, metavar="N", help="jobs that train at the same time (1)")
     up.add_argument("--api-processes", type=int, metavar="N", help="API processes (1)")
     up.set_defaults(run=_up)
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
     api = commands.add_parser("api", help="run one API process")
     _add_place(api)
+    _add_access(api)
     api.add_argument("--fd", type=int, help=argparse.SUPPRESS)
     api.set_defaults(run=_api)
 
@@ -69,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     worker = commands.add_parser("worker", help="run one worker process")
     worker.add_argument("--data-dir", type=Path, metavar="PATH", help="as for up")
     worker.set_defaults(run=_worker)
+
+    _add_keys(commands.add_parser("keys", help="make, list and revoke keys"))
 
     corpus = commands.add_parser("corpus", help="work with corpora")
     actions = corpus.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -84,6 +88,32 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="make a key and print it; it is not shown again")
+    create.add_argument(
+        "--scope", action="append", required=True, metavar="SCOPE", help="read, tag, train, promote or admin"
+    )
+    create.add_argument("--name", default="made by the command line", help="what it is for")
+    create.add_argument("--expires-in-days", type=float, metavar="N", help="does not expire if not given")
+    create.set_defaults(run=_create_key)
+    shown = actions.add_parser("list", help="list all keys, newest first")
+    shown.set_defaults(run=_list_keys)
+    revoke = actions.add_parser("revoke", help="end a key; running servers follow within two seconds")
+    revoke.add_argument("id", metavar="KEY_ID")
+    revoke.set_defaults(run=_revoke_key)
+    for each in (create, shown, revoke):
+        each.add_argument("--data-dir", type=Path, metavar="PATH", help="as for up")
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--access",
+        metavar="WHO",
+        help=f"keys (default), or {ANYONE} to be called by whoever reaches the port",
+    )
+
+
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, metavar="N", help="port to listen on; 0 for a free one (8765)")
@@ -96,16 +126,18 @@ def _settings(options: argparse.Namespace) -> Settings:
     return Settings.from_env(
         overrides={
             name: getattr(options, name, None)
-            for name in ("host", "port", "data_dir", "workers", "api_processes")
+            for name in ("host", "port", "data_dir", "workers", "api_processes", "access")
         }
     )
 
 
 def _up(options: argparse.Namespace) -> int:
+    from app.cli import keys  # noqa: PLC0415
     from app.cli.console import Console  # noqa: PLC0415
     from app.cli.supervisor import Supervisor  # noqa: PLC0415
 
     settings = _settings(options)
+    keys.check_place(settings)
 
     async def supervise() -> int:
         return await Supervisor(settings, Console()).run()
@@ -136,9 +168,29 @@ def _warm(_options: argparse.Namespace) -> int:
 
 
 def _api(options: argparse.Namespace) -> int:
-    from app.cli import api  # noqa: PLC0415
+    from app.cli import api, keys  # noqa: PLC0415
 
-    return api.serve(_settings(options), options.fd)
+    settings = _settings(options)
+    keys.check_place(settings)
+    return api.serve(settings, options.fd)
+
+
+def _create_key(options: argparse.Namespace) -> int:
+    from app.cli import keys  # noqa: PLC0415
+
+    return keys.create(_settings(options), options.name, options.scope, options.expires_in_days)
+
+
+def _list_keys(options: argparse.Namespace) -> int:
+    from app.cli import keys  # noqa: PLC0415
+
+    return keys.show(_settings(options))
+
+
+def _revoke_key(options: argparse.Namespace) -> int:
+    from app.cli import keys  # noqa: PLC0415
+
+    return keys.revoke(_settings(options), options.id)
 
 
 def _health(options: argparse.Namespace) -> int:

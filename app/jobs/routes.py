@@ -11,6 +11,7 @@ from pydantic import PlainValidator
 from app.body import JsonRoute
 from app.deps import CallerDep, DatabaseDep, Runtime, RuntimeDep
 from app.jobs import examples, schemas, service, stream
+from app.keys import scopes
 from app.params import DEFAULT_LIMIT, SVG, Cursor, JobId, Limit, Listing
 from core import specs
 from core.store.jobs import JobRow
@@ -43,6 +44,8 @@ LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^[0-9]*$")]
 @router.post("", status_code=202, response_model=schemas.Job)
 def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Queue a job. What it names is checked now, so that it does not fail later for a typing error."""
+    if (scope := scopes.also_needed(spec)) is not None:
+        caller.require(scope)
     job = service.create(runtime.database, runtime.sender, spec, caller.request_id)
     response.headers["Location"] = f"/jobs/{job.id}"
     response.headers["Retry-After"] = RETRY_AFTER_S

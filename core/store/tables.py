@@ -213,6 +213,55 @@ alias_move = sa.Table(
     sa.ForeignKeyConstraint(["model", "alias"], ["alias.model", "alias.alias"], ondelete="CASCADE"),
 )
 
+# Rows stay when a key is revoked: what it did is recorded under its id.
+api_key = sa.Table(
+    "api_key",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    # Of the whole token. A random secret of 256 bits needs no salt and no slow hash.
+    sa.Column("sha256", sa.String(64), nullable=False),
+    sa.Column("scopes", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime(), nullable=False),
+    sa.Column("created_by", sa.Text),
+    sa.Column("expires_at", UtcDateTime()),
+    sa.Column("revoked_at", UtcDateTime()),
+    sa.Column("last_used_at", UtcDateTime()),
+    sa.Index(None, "created_at", "id"),
+)
+
+# Answers to requests with an Idempotency-Key, given again when the same request comes again.
+kept_answer = sa.Table(
+    "kept_answer",
+    metadata,
+    # Made from the caller, the route and the Idempotency-Key.
+    sa.Column("id", sa.String(64), primary_key=True),
+    # Tells the request that is being answered from one that took over after it was lost.
+    sa.Column("attempt", sa.String(64), nullable=False),
+    # Null until the request is answered.
+    sa.Column("fingerprint", sa.String(64)),
+    sa.Column("status", sa.Integer),
+    sa.Column("headers", Json),
+    sa.Column("body", sa.LargeBinary),
+    sa.Column("expires_at", UtcDateTime(), nullable=False, index=True),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("at", UtcDateTime(), nullable=False),
+    sa.Column("actor", sa.Text),
+    sa.Column("key_id", sa.String(64)),
+    sa.Column("method", sa.String(8), nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    # Of what a request created.
+    sa.Column("location", sa.Text),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("request_id", sa.Text, nullable=False),
+    sa.Index(None, "at", "id"),
+)
+
 # One row. Its number rises with every change that serving must see.
 registry = sa.Table(
     "registry",

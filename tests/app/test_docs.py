@@ -28,6 +28,7 @@ CONTRACT = {
     ("get", "/models/{name}/versions/{number}/templates.svg"), ("get", "/models/{name}/aliases"),
     ("get", "/models/{name}/aliases/{alias}"), ("put", "/models/{name}/aliases/{alias}"),
     ("post", "/models/{name}/aliases/{alias}/rollback"), ("get", "/models/{name}/aliases/{alias}/history"),
+    ("post", "/keys"), ("get", "/keys"), ("get", "/keys/{key_id}"), ("delete", "/keys/{key_id}"),
     ("post", "/tag"), ("post", "/features/preview"), ("get", "/livez"), ("get", "/readyz"), ("get", "/version"),
 }  # fmt: skip
 

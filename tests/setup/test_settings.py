@@ -65,6 +65,7 @@ def test_an_override_wins_over_the_environment_and_none_is_no_override(tmp_path:
         ("TAGSMITH_LEASE_SECONDS", "nan", "a positive number"),
         ("TAGSMITH_HEARTBEAT_SECONDS", "31", "shorter than lease_seconds"),
         ("TAGSMITH_LOG_LEVEL", "loud", "one of debug"),
+        ("TAGSMITH_ACCESS", "nobody", "keys or anyone-without-keys"),
         ("TAGSMITH_DATABASE_URL", "tagsmith.db", "an address such as"),
     ],
 )

@@ -1,0 +1,103 @@
+"""`tagsmith keys`: the first key, and every other when nobody has one; and the refusal to listen without any."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+from core.errors import Conflict, Fault, Invalid
+from core.settings import ANYONE, Settings
+from core.store import keys, migrate
+from core.store.engine import Database
+from core.store.keys import KeyRow, Scope
+
+#: Keys a query, when all are listed.
+PAGE = 500
+
+
+def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days: float | None) -> int:
+    """Make a key and print its token, alone on standard output so that a script can take it."""
+    wanted = [_scope(each) for each in scopes]
+    if expires_in_days is not None and not 0 < expires_in_days <= 3660:
+        raise Invalid("--expires-in-days must be more than 0 and at most 3660", code="invalid_expiry")
+    expires_in = None if expires_in_days is None else timedelta(days=expires_in_days)
+    with _database(settings) as database, database.write() as conn:
+        if Scope.ADMIN not in wanted and not keys.any_made(conn):
+            raise Conflict(
+                "the first key needs --scope admin: it makes the others", code="first_key_not_admin"
+            )
+        _, token = keys.create(conn, name, wanted, expires_in=expires_in)
+    print(token)
+    return 0
+
+
+def show(settings: Settings) -> int:
+    """List all keys, newest first."""
+    with _database(settings) as database:
+        for key in _all(database):
+            state = (
+                "revoked"
+                if key.revoked_at
+                else f"expires {key.expires_at:%Y-%m-%d}"
+                if key.expires_at
+                else ""
+            )
+            used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+            print("  ".join(filter(None, (key.id, ",".join(key.scopes), used, state, key.name))))
+    return 0
+
+
+def revoke(settings: Settings, key_id: str) -> int:
+    """End a key."""
+    with _database(settings) as database, database.write() as conn:
+        keys.revoke(conn, key_id)
+    return 0
+
+
+def check_place(settings: Settings) -> None:
+    """Refuse an address that others can reach, unless there is a key or it was said that none is wanted."""
+    if settings.on_loopback or settings.access == ANYONE:
+        return
+    database = Database(settings.database_url)
+    try:
+        with database.read() as conn:
+            if keys.any_usable(conn):
+                return
+    finally:
+        database.dispose()
+    raise Conflict(
+        f"refusing to listen on {settings.host}, which others can reach, without a key: make one with "
+        f"`tagsmith keys create --scope admin`, or say `--access {ANYONE}`",
+        code="no_keys",
+    )
+
+
+def _all(database: Database) -> Iterator[KeyRow]:
+    cursor = None
+    while True:
+        with database.read() as conn:
+            page = keys.page(conn, PAGE, cursor)
+        yield from page.data
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _scope(text: str) -> Scope:
+    try:
+        return Scope(text)
+    except ValueError:
+        known = ", ".join(Scope)
+        fault = Fault(f"unknown scope {text!r}; there are {known}", pointer="--scope")
+        raise Invalid("no such scope", [fault], code="unknown_scope") from None
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[Database]:
+    """The database, brought to the newest schema: the first key is made before anything was started."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate.upgrade(settings.database_url)
+    database = Database(settings.database_url)
+    try:
+        yield database
+    finally:
+        database.dispose()

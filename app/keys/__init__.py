@@ -1,0 +1,1 @@
+"""Keys: who may call, and what for."""

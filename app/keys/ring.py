@@ -1,0 +1,131 @@
+"""The keys an API process knows: SQL is asked once a second for each, requests in between are let in from memory."""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from core.errors import TagsmithError, Unavailable
+from core.settings import ANYONE, Settings
+from core.store import keys
+from core.store.engine import Database
+from core.store.keys import KeyRow
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Half of the two seconds within which every process follows a revocation.
+FRESH_S = 1.0
+#: While the database is away, whoever was let in goes on being let in for so long: tagging needs no database.
+STALE_S = 300.0
+#: Tokens remembered, wrong ones among them; the ones not seen for longest go first.
+REMEMBERED = 4096
+#: Threads that ask SQL. Their own, so that uploads cannot keep everybody out.
+THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    key: KeyRow | None
+    at: float
+
+
+class Keyring:
+    """Says whose a token is. Lives on the event loop."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database = database
+        self._open = settings.access == ANYONE
+        #: Whether keys are in force; None on loopback until SQL said whether one was made.
+        self._in_force = False if self._open else None if settings.on_loopback else True
+        self._looked_at = float("-inf")
+        self._looking = asyncio.Lock()
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._asking: dict[bytes, asyncio.Task[KeyRow | None]] = {}
+        self._noting: set[asyncio.Task[None]] = set()
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    async def in_force(self) -> bool:
+        """Whether a key is asked for: on loopback only once one was made, and from then on."""
+        if self._in_force or self._open:
+            return not self._open
+        if self._in_force is None:
+            async with self._looking:
+                if self._in_force is None:
+                    self._in_force = await self._thread(self._any_made)
+        elif time.monotonic() - self._looked_at >= FRESH_S:
+            self._looked_at = time.monotonic()
+            # While the database is away nothing new is known.
+            with contextlib.suppress(Unavailable):
+                self._in_force = await self._thread(self._any_made)
+        return self._in_force
+
+    async def key_of(self, token: str) -> KeyRow | None:
+        """Give the usable key that a token is of."""
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        known = self._known.get(digest)
+        if known is None or time.monotonic() - known.at >= FRESH_S:
+            # Of many requests that find it old, one asks.
+            task = self._asking.get(digest)
+            if task is None:
+                task = self._asking[digest] = asyncio.create_task(self._ask(digest, token))
+                task.add_done_callback(lambda _: self._asking.pop(digest, None))
+            key = await asyncio.shield(task)
+        else:
+            key = known.key
+        return key if key is not None and key.usable(datetime.now(UTC)) else None
+
+    async def _ask(self, digest: bytes, token: str) -> KeyRow | None:
+        try:
+            key = await self._thread(lambda: self._find(token))
+        except Unavailable:
+            known = self._known.get(digest)
+            if known is not None and known.key is not None and time.monotonic() - known.at < STALE_S:
+                return known.key
+            raise
+        self._known[digest] = _Known(key, time.monotonic())
+        self._known.move_to_end(digest)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        if key is not None and _unnoted(key):
+            task = asyncio.create_task(self._note(key))
+            self._noting.add(task)
+            task.add_done_callback(self._noting.discard)
+        return key
+
+    async def _note(self, key: KeyRow) -> None:
+        """Write down that a key is used. Nobody waits for it, and nothing depends on it."""
+
+        def write() -> None:
+            with self._database.write() as conn:
+                keys.used(conn, key.id)
+
+        try:
+            await self._thread(write)
+        except TagsmithError as error:
+            logger.warning("last use of a key not noted", extra={"key_id": key.id, "reason": error.message})
+
+    def _find(self, token: str) -> KeyRow | None:
+        with self._database.read() as conn:
+            return keys.of_token(conn, token)
+
+    def _any_made(self) -> bool:
+        with self._database.read() as conn:
+            return keys.any_made(conn)
+
+    async def _thread(self, work: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+
+def _unnoted(key: KeyRow) -> bool:
+    return key.last_used_at is None or datetime.now(UTC) - key.last_used_at >= keys.USED_EVERY
