@@ -14,6 +14,8 @@ from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.sender import JobSender
 from app.keys.ring import Keyring
+from app.limits import OpenStreams, RateLimiter
+from app.metrics.meters import Meters
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
 from core.settings import Settings
@@ -37,6 +39,9 @@ class Runtime:
     sender: JobSender
     health: Health
     keyring: Keyring
+    rates: RateLimiter
+    streams: OpenStreams
+    meters: Meters
     #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
     upload_threads: anyio.CapacityLimiter
 

@@ -13,7 +13,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from starlette.types import Scope
 
-from app import errors, openapi
+from app import errors, housekeeping, openapi
+from app.audit.routes import router as audit
 from app.corpora.routes import router as corpora
 from app.deps import Runtime
 from app.features.routes import router as features
@@ -25,10 +26,17 @@ from app.jobs.sender import JobSender
 from app.keys.ring import Keyring
 from app.keys.routes import router as keys
 from app.lexicons.routes import router as lexicons
+from app.limits import OpenStreams, RateLimiter
+from app.metrics import service as metrics
+from app.metrics.meters import Meters
+from app.metrics.routes import router as metric
 from app.middleware.address import PlainAddress
 from app.middleware.body_limit import BodyLimit
+from app.middleware.deeds import Deeds
 from app.middleware.gate import Gate
+from app.middleware.idempotency import Idempotency
 from app.middleware.request_log import RequestLog
+from app.middleware.validators import Validators
 from app.models.routes import router as models
 from app.params import PROBLEM_RESPONSE
 from app.tagging import lines, serving
@@ -68,13 +76,16 @@ def create_app(settings: Settings) -> FastAPI:
     )
     errors.install(app)
     # The last added is the outermost.
+    app.add_middleware(Validators)
+    app.add_middleware(Deeds)
+    app.add_middleware(Idempotency)
     app.add_middleware(DirectTagging)
     app.add_middleware(Gate)
     app.add_middleware(PlainAddress)
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, lexicons, jobs, models, features, keys, health):
+    for router in (tagging, corpora, lexicons, jobs, models, features, keys, audit, metric, health):
         app.include_router(router)
     openapi.install(app)
     return app
@@ -83,11 +94,14 @@ def create_app(settings: Settings) -> FastAPI:
 @contextlib.asynccontextmanager
 async def _running(settings: Settings) -> AsyncIterator[Runtime]:
     runtime = _runtime(settings)
+    runtime.meters.open()
     nudged = asyncio.Event()
     tasks: list[Coroutine[Any, Any, None]] = [
         runtime.health.warm_up(),
         runtime.serving.follow(nudged),
         runtime.live.run(),
+        housekeeping.keep_clean(runtime.database),
+        metrics.keep_saved(runtime.meters, runtime.streams),
     ]
     if runtime.async_redis is not None:
         tasks.append(serving.listen(runtime.async_redis, nudged))
@@ -121,6 +135,9 @@ def _runtime(settings: Settings) -> Runtime:
         sender=JobSender(url),
         health=checks,
         keyring=Keyring(database, settings),
+        rates=RateLimiter(async_redis, settings),
+        streams=OpenStreams(settings),
+        meters=Meters(settings.data_dir / "metrics"),
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
     )
 
@@ -145,6 +162,7 @@ async def _close(runtime: Runtime) -> None:
     if runtime.redis is not None:
         runtime.redis.close()
     runtime.sender.close()
+    runtime.meters.close()
     runtime.database.dispose()
 
 

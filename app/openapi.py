@@ -14,6 +14,7 @@ from swagger_ui_bundle import swagger_ui_path
 
 from app.errors import Problem
 from app.keys import scopes
+from app.middleware import idempotency
 from app.tagging.routes import MODELS as TAGGING_MODELS
 
 ASSETS = "/docs/assets"
@@ -61,6 +62,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     _add_security(made)
+    _add_idempotency(made)
     return made
 
 
@@ -75,6 +77,20 @@ def _add_security(document: dict[str, Any]) -> None:
             operation["security"] = [] if needed is None else [{"key": [needed.value]}]
             if needed is not None:
                 operation["x-scope"] = needed.value
+
+
+def _add_idempotency(document: dict[str, Any]) -> None:
+    """Say which routes answer a repeated request as they did the first time."""
+    parameter = {
+        "name": idempotency.HEADER,
+        "in": "header",
+        "required": False,
+        "description": "The same request again within a day is not carried out again but answered as before.",
+        "schema": {"type": "string", "pattern": idempotency.PATTERN, "examples": ["0b5cf1d4-6c1f-4a0e"]},
+    }
+    for path, item in document["paths"].items():
+        if "post" in item and idempotency.CREATING.fullmatch(path):
+            item["post"].setdefault("parameters", []).append(parameter)
 
 
 def _schemas(model: type[BaseModel]) -> dict[str, Any]:

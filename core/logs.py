@@ -1,9 +1,12 @@
 """Logs as JSON lines on standard error: one object a line, the same keys from API and workers."""
 
+import contextvars
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import IO
 
 import orjson
@@ -17,6 +20,17 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
 }
 
 
+#: What belongs in every line that is written on behalf of the present request or job.
+_bound: contextvars.ContextVar[Mapping[str, object]] = contextvars.ContextVar(
+    "bound", default=MappingProxyType({})
+)
+
+
+def bind(**values: object) -> None:
+    """Put these in every further line of this request or job, in place of what was bound before."""
+    _bound.set(values)
+
+
 class JsonLines(logging.Formatter):
     """Formats a record as one JSON object: at, level, logger, event, the caller's extras, and a traceback."""
 
@@ -27,6 +41,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
+            **_bound.get(),
             **{key: value for key, value in record.__dict__.items() if key not in _STANDARD},
         }
         if record.exc_info:

@@ -66,6 +66,12 @@ class Settings:
     #: Tokens in one /tag request; about a second of one core.
     max_tag_tokens: int = 1_000_000
 
+    #: Requests of one key, or of one address where keys are not in force; not of this machine's own without a key.
+    max_requests_per_second: float = 2000.0
+    #: Event streams open at a time, in one API process and of one caller in it.
+    max_streams: int = 1000
+    max_streams_per_caller: int = 100
+
     #: Model files kept on local disk for serving, least recently used dropped first.
     model_cache_bytes: int = 4 * GIB
 

@@ -1,5 +1,7 @@
 """Holding a job: a thread that renews the lease and listens for the wish to cancel while the job runs."""
 
+import contextvars
+import functools
 import logging
 import threading
 import time
@@ -34,7 +36,9 @@ class Lease:
         self._cancel = False
         self._lost = False
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name=f"lease {job_id}", daemon=True)
+        # In a copy of this thread's context, so that its lines have the same ids.
+        keep = functools.partial(contextvars.copy_context().run, self._keep)
+        self._thread = threading.Thread(target=keep, name=f"lease {job_id}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

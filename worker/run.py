@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from core import wire
+from core import logs, wire
 from core.errors import Invalid, TagsmithError, Unavailable
 from core.store import events, jobs
 from core.store.jobs import JobRow
@@ -66,6 +66,8 @@ def run_job(context: Context, job_id: str) -> None:
     if job is None:
         _log.info("nothing to do: another worker has the job or it has ended", extra={"job_id": job_id})
         return
+    # Other parts of the worker that write a line about it, in other threads too, need not know its ids.
+    logs.bind(job_id=job.id, request_id=job.request_id)
     log = Log(
         _log, {"job_id": job.id, "request_id": job.request_id, "kind": job.kind, "attempt": job.attempt}
     )

@@ -4,7 +4,7 @@ import logging
 
 from celery import Celery
 
-from core import wire
+from core import logs, wire
 from core.errors import Unavailable
 from worker import run
 from worker.context import Context
@@ -25,3 +25,4 @@ def register(app: Celery, context: Context) -> None:
             _log.warning("job not started: %s", error, extra={"job_id": job_id})
         finally:
             context.busy.clear()
+            logs.bind()

@@ -1,12 +1,17 @@
 """`tagsmith keys`: the first key, and every other when nobody has one; and the refusal to listen without any."""
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from sqlalchemy.engine import Connection
+
 from core.errors import Conflict, Fault, Invalid
 from core.settings import ANYONE, Settings
-from core.store import keys, migrate
+from core.store import audit, keys, migrate
+from core.store.audit import Deed
 from core.store.engine import Database
 from core.store.keys import KeyRow, Scope
 
@@ -25,7 +30,8 @@ def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days
             raise Conflict(
                 "the first key needs --scope admin: it makes the others", code="first_key_not_admin"
             )
-        _, token = keys.create(conn, name, wanted, expires_in=expires_in)
+        row, token = keys.create(conn, name, wanted, expires_in=expires_in)
+        _record(conn, "create", f"/keys/{row.id}")
     print(token)
     return 0
 
@@ -50,6 +56,7 @@ def revoke(settings: Settings, key_id: str) -> int:
     """End a key."""
     with _database(settings) as database, database.write() as conn:
         keys.revoke(conn, key_id)
+        _record(conn, "revoke", f"/keys/{key_id}")
     return 0
 
 
@@ -69,6 +76,12 @@ def check_place(settings: Settings) -> None:
         f"`tagsmith keys create --scope admin`, or say `--access {ANYONE}`",
         code="no_keys",
     )
+
+
+def _record(conn: Connection, action: str, path: str) -> None:
+    """Put into the audit what was done without a request; the user of the machine is all that is known."""
+    actor = f"user {os.getuid()} on {socket.gethostname()}"
+    audit.record(conn, Deed(actor, None, "CLI", f"keys {action}", path, 0, ""))
 
 
 def _all(database: Database) -> Iterator[KeyRow]:

@@ -1,41 +1,58 @@
-"""Who comes in: every request shows a key that allows what it asks for, where keys are in force."""
+"""Who comes in: requests show a key that allows what they ask for, where keys are in force, and keep to their share."""
+
+import contextlib
+import ipaddress
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
+from app.deps import Runtime
 from app.keys import scopes
 from app.keys.ring import Keyring
 from core.errors import TagsmithError
+from core.store import keys
 from core.store.keys import KeyRow
+
+EVENT_STREAM = b"text/event-stream"
 
 
 class Gate:
-    """Lets a request in, with its key in the state of its scope, or answers 401 or 403."""
+    """Lets a request in, with its key in the state of its scope, or answers 401, 403 or 429."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        needed = scopes.needed(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        if needed is None:
+            await self.app(scope, receive, send)
+            return
+        runtime: Runtime = scope["app"].state.runtime
+        with contextlib.ExitStack() as held:
             try:
-                scope["state"]["key"] = await admitted(scope, scope["app"].state.runtime.keyring)
+                key = scope["state"]["key"] = await admitted(scope, needed, runtime.keyring)
+                caller = counted(scope, key)
+                if caller is not None:
+                    await runtime.rates.take(caller)
+                if _is_stream(scope):
+                    held.enter_context(runtime.streams.opened(caller))
             except TagsmithError as error:
                 await errors.from_error(scope, error)(scope, receive, send)
                 return
-        await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
 
 
-async def admitted(scope: Scope, keyring: Keyring) -> KeyRow | None:
-    """Give the key of a request that may come in, None when it needs none; raises when it may not."""
-    needed = scopes.needed(scope["method"], scope["path"])
-    if needed is None or not await keyring.in_force():
+async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow | None:
+    """Give the key of a request that may come in, None where keys are not in force; raises when it may not."""
+    if not await keyring.in_force():
         return None
-    token = _bearer(scope)
-    if token is None:
+    token = _header(scope, b"authorization")
+    kind, _, secret = token.decode("latin-1").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
         raise errors.Unauthenticated(
             "This needs a key: send `Authorization: Bearer ...`.", code="key_missing"
         )
-    key = await keyring.key_of(token)
+    key = await keyring.key_of(secret.strip())
     if key is None:
         raise errors.Unauthenticated("The key is unknown, expired or revoked.", code="key_not_valid")
     if not key.allows(needed):
@@ -43,9 +60,24 @@ async def admitted(scope: Scope, keyring: Keyring) -> KeyRow | None:
     return key
 
 
-def _bearer(scope: Scope) -> str | None:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            kind, _, token = value.decode("latin-1").partition(" ")
-            return token.strip() if kind.lower() == "bearer" and token.strip() else None
-    return None
+def counted(scope: Scope, key: KeyRow | None) -> str | None:
+    """Say under which name a request is counted; a caller on this machine that needs no key is not."""
+    if key is not None:
+        return key.id
+    client = scope.get("client")
+    if client is None:
+        return None
+    try:
+        address = ipaddress.ip_address(client[0])
+    except ValueError:
+        return f"address:{client[0]}"
+    return None if address.is_loopback else f"address:{address}"
+
+
+def _is_stream(scope: Scope) -> bool:
+    return scope["path"].endswith("/events") and EVENT_STREAM in _header(scope, b"accept")
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    value: bytes = next((value for name, value in scope["headers"] if name == wanted), b"")
+    return value

@@ -8,12 +8,19 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
+from app.metrics import names
+from app.metrics.meters import Meters
+from core import logs
 
 access = logging.getLogger("app.access")
 faults = logging.getLogger("app.errors")
 
 #: What callers may hand us: it is echoed in a header and written to logs, so it must be plain and short.
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+#: The header in which /tag names the version that answered.
+MODEL_VERSION = b"model-version"
 
 
 class RequestLog:
@@ -28,15 +35,19 @@ class RequestLog:
             return
         request_id = _given_id(scope) or secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
+        # Whatever is logged on the way, in whichever thread, has the id.
+        logs.bind(request_id=request_id)
         header = (b"x-request-id", request_id.encode())
         started = time.perf_counter()
-        status, sent_bytes = 0, 0
+        status, sent_bytes, tagged_by = 0, 0, b""
 
         async def named(message: Message) -> None:
-            nonlocal status, sent_bytes
+            nonlocal status, sent_bytes, tagged_by
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), header]
+                headers = list(message.get("headers", ()))
+                tagged_by = next((value for name, value in headers if name == MODEL_VERSION), b"")
+                message["headers"] = [*headers, header]
             elif message["type"] == "http.response.body":
                 sent_bytes += len(message.get("body", b""))
             await send(message)
@@ -48,13 +59,18 @@ class RequestLog:
             if status == 0:
                 await errors.internal(scope)(scope, receive, named)
         finally:
+            duration_s = time.perf_counter() - started
+            meters: Meters = scope["app"].state.runtime.meters
+            meters.observe(names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s)
+            if tagged_by:
+                meters.count(names.TAGGED, tagged_by.decode("latin-1").partition(":")[0])
             if access.isEnabledFor(logging.INFO):
                 extra = {
                     "request_id": request_id,
                     "method": scope["method"],
                     "path": scope["path"],
                     "status": status,
-                    "duration_ms": round((time.perf_counter() - started) * 1e3, 3),
+                    "duration_ms": round(duration_s * 1e3, 3),
                     "sent_bytes": sent_bytes,
                 }
                 # Made by hand: `info` would walk the stack for a line of code that is always this one.
@@ -62,6 +78,14 @@ class RequestLog:
                     access.name, logging.INFO, __file__, 0, "request", (), None, None, extra
                 )
                 access.handle(record)
+
+
+def _route(scope: Scope) -> str:
+    """The route with its parameters' names in it: addresses themselves are too many to count by."""
+    route = scope.get("route")
+    if route is None:  # the one route that is reached without the framework's routing
+        return "/tag" if scope["path"] == "/tag" else names.NO_ROUTE
+    return str(route.path)
 
 
 def _given_id(scope: Scope) -> str | None:

@@ -77,7 +77,8 @@ def create(
     """Make a key; (the key, its token). The token is told here and never again."""
     key_id, now = new_id("key"), clock.now(conn)
     token = f"{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    wanted = tuple(scope for scope in Scope if scope in set(scopes))
+    chosen = frozenset(scopes)
+    wanted = tuple(scope for scope in Scope if scope in chosen)
     expires_at = None if expires_in is None else now + expires_in
     row = KeyRow(key_id, name, wanted, now, created_by, expires_at, None, None)
     conn.execute(

@@ -211,7 +211,7 @@ def test_history_says_which_key_moved_an_alias_and_promoting_jobs_need_its_scope
     tune = {
         **samples.spec(corpus_id),
         "kind": "tune",
-        "search": {"fields": {"trainer.l1": [0.1, 1.0]}},
+        "search": {"kind": "grid", "fields": {"trainer.l1": [0.1, 1.0]}},
         "folds": 2,
     }
     del tune["model"]

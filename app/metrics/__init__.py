@@ -1,0 +1,1 @@
+"""Metrics: what Prometheus reads."""
