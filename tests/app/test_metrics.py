@@ -19,7 +19,7 @@ VALUE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
 
 def scraped(url: str) -> dict[str, float]:
-    response = httpx.get(f"{url}/metrics")
+    response = httpx.get(f"{url}/metrics", timeout=30)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     values = {}
@@ -119,6 +119,8 @@ def test_gauges_of_a_process_that_ended_are_not_counted(tmp_path: Path) -> None:
     again = Meters(tmp_path)
     again.open()
     assert again.figures == Figures({("tags", ("m",)): 1}, {}, {})
+    again.close()
+    running.close()
 
 
 def test_without_a_place_to_write_a_process_counts_for_itself(tmp_path: Path) -> None:
