@@ -25,6 +25,7 @@ LONG: tuple[tuple[str, ...], ...] = (
     ("segmentation",),
     ("sentiment",),
     ("tsuruoka", "--tune"),
+    ("martins",),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),
 )

@@ -59,26 +59,30 @@ class Templates:
 
 def of_version(model: Model, metrics: Mapping[str, Any]) -> Templates:
     """Put together what is known of the templates of a version."""
-    ranked, selection = _templates(metrics, "filter"), metrics.get("selection")
-    gains = {(each["name"], each.get("edge", False)): each["gain"] for each in ranked}
+    ranked, selection = metrics.get("filter", {}).get("templates", []), metrics.get("selection")
+    gains = {(each["name"], each["edge"]): each["gain"] for each in ranked}
     sizes = template_sizes(model)
-    rows = [_row(size, True, gains.get((size.name, size.edge))) for size in sizes]
+    rows = [_row(size, gains.get((size.name, size.edge))) for size in sizes]
     named = {(size.name, size.edge) for size in sizes}
-    for each in (*ranked, *_templates(metrics, "selection"), *metrics.get("dropped_templates", ())):
-        key = (str(each["name"]), bool(each.get("edge", False)))
-        if key not in named and not each.get("kept", False):
+    for each in (*ranked, *metrics.get("dropped_templates", ())):
+        key = (str(each["name"]), bool(each["edge"]))
+        if key not in named:
             named.add(key)
-            rows.append(_row(TemplateSize(*key, 0, 0, 0.0, 0), False, gains.get(key)))
+            rows.append(_row(TemplateSize(*key, 0, 0, 0.0, 0), gains.get(key)))
     return Templates(rows, None if selection is None else _selection(selection))
 
 
-def _templates(metrics: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    return list(metrics.get(kind, {}).get("templates", ()))
-
-
-def _row(size: TemplateSize, kept: bool, gain: float | None) -> TemplateRow:
+def _row(size: TemplateSize, gain: float | None) -> TemplateRow:
     return TemplateRow(
-        size.name, size.edge, kept, size.norm, size.active_features, size.attributes, size.size_bytes, gain
+        name=size.name,
+        edge=size.edge,
+        # The pair of labels by itself stays in every model that was given it, be its weights all zero.
+        kept=size.active_features > 0,
+        norm=size.norm,
+        active_features=size.active_features,
+        attributes=size.attributes,
+        size_bytes=size.size_bytes,
+        gain=gain,
     )
 
 

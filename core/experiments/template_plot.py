@@ -27,7 +27,7 @@ ROW_HEIGHT = 17
 #: Rows that a picture shows; more could not be read.
 MAX_ROWS = 80
 #: Room for names and for figures beside the bars. Longer names are cut in the middle.
-NAME_WIDTH, FIGURE_WIDTH, NAME_LETTERS = 300, 150, 44
+NAME_WIDTH, FIGURE_WIDTH, NAME_LETTERS = 300, 150, 38
 #: A cell of the path is so wide at most.
 CELL_WIDTH = 16
 #: Below the lines of the panel: figures and the title of its axis.
