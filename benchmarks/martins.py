@@ -269,9 +269,8 @@ def draw_sizes(tables: dict[str, Any], path: Path) -> None:
     kinds = (("B = ", "sparseptron"), ("gain", "information gain"), ("C = ", "L1"), ("MIRA", "MIRA, all"))
     for axes, (name, table) in zip(panels[0], tables.items(), strict=True):
         for start, label in kinds:
-            found = sorted(
-                (row["features"], row["f1_test"], n) for n, row in table.items() if n.startswith(start)
-            )
+            # In the order of budgets and strengths: a larger budget need not be a larger model.
+            found = [(row["features"], row["f1_test"], n) for n, row in table.items() if n.startswith(start)]
             if found:
                 axes.plot([x for x, _, _ in found], [y for _, y, _ in found], "o-", markersize=4, label=label)
             for x, y, row_name in found:
@@ -302,7 +301,7 @@ def keep(corpus: str, key: str, value: Any) -> dict[str, Any]:
 
 
 def draw(result: dict[str, Any]) -> None:
-    tables = {name: result[name]["table"] for name in TASKS if result.get(name, {}).get("table")}
+    tables = {name: result[name]["table"] for name in TASKS if len(result.get(name, {}).get("table", ())) > 1}
     if tables:
         draw_sizes(tables, common.RESULTS / "martins_sizes.png")
     if {"MIRA", f"B = {BAR_BUDGET}"} <= set(tables.get("conll2000", {})):
