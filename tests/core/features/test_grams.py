@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import martins_templates
@@ -63,6 +63,7 @@ def test_templates_that_two_entries_stand_for_are_there_once() -> None:
     ]  # fmt: skip
 
 
+@settings(deadline=None)  # a busy machine is no fault of the generators
 @given(
     st.integers(1, 4), st.integers(0, 3), st.integers(-4, 2), st.integers(0, 3), st.booleans(), st.booleans()
 )
