@@ -100,6 +100,7 @@ async def _running(settings: Settings) -> AsyncIterator[Runtime]:
         runtime.health.warm_up(),
         runtime.serving.follow(nudged),
         runtime.live.run(),
+        runtime.keyring.follow(),
         housekeeping.keep_clean(runtime.database),
         metrics.keep_saved(runtime.meters, runtime.streams),
     ]

@@ -1,7 +1,6 @@
 """The keys an API process knows: SQL is asked once a second for each, requests in between are let in from memory."""
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import time
@@ -48,7 +47,6 @@ class Keyring:
         self._open = settings.access == ANYONE
         #: Whether keys are in force; None on loopback until SQL said whether one was made.
         self._in_force = False if self._open else None if settings.on_loopback else True
-        self._looked_at = float("-inf")
         self._looking = asyncio.Lock()
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._asking: dict[bytes, asyncio.Task[KeyRow | None]] = {}
@@ -57,18 +55,24 @@ class Keyring:
 
     async def in_force(self) -> bool:
         """Whether a key is asked for: on loopback only once one was made, and from then on."""
-        if self._in_force or self._open:
-            return not self._open
         if self._in_force is None:
             async with self._looking:
                 if self._in_force is None:
                     self._in_force = await self._thread(self._any_made)
-        elif time.monotonic() - self._looked_at >= FRESH_S:
-            self._looked_at = time.monotonic()
-            # While the database is away nothing new is known.
-            with contextlib.suppress(Unavailable):
-                self._in_force = await self._thread(self._any_made)
         return self._in_force
+
+    async def follow(self) -> None:
+        """Notice the first key that is made, so that no request has to look for it; until cancelled."""
+        away = False
+        while not (self._in_force or self._open):
+            await asyncio.sleep(FRESH_S)
+            try:
+                self._in_force = await self._thread(self._any_made)
+                away = False
+            except Exception as error:  # noqa: BLE001  # whatever it is, the next look may find a key
+                if not away:
+                    logger.warning("cannot see whether there are keys", extra={"reason": str(error)})
+                away = True
 
     async def key_of(self, token: str) -> KeyRow | None:
         """Give the usable key that a token is of."""
