@@ -207,7 +207,22 @@ class Client:
 
     def cancel(self, job_id: str) -> Job:
         """Ask a job to stop."""
-        return make(Job, self._call("POST", f"/jobs/{_part(job_id)}/cancel"))
+        return self._ask(job_id, "cancel")
+
+    def pause(self, job_id: str) -> Job:
+        """Ask a job to store a checkpoint and stand still."""
+        return self._ask(job_id, "pause")
+
+    def resume(self, job_id: str) -> Job:
+        """Let a paused job go on."""
+        return self._ask(job_id, "resume")
+
+    def retry(self, job_id: str) -> Job:
+        """Start a new job with the spec of one that failed or was cancelled."""
+        return self._ask(job_id, "retry")
+
+    def _ask(self, job_id: str, wish: str) -> Job:
+        return make(Job, self._call("POST", f"/jobs/{_part(job_id)}/{wish}"))
 
     def events(self, job_id: str, *, after: int = 0) -> list[Event]:
         """List what has happened to a job since event `after`."""

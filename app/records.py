@@ -66,6 +66,9 @@ class Job:
     progress: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+    retry_of: str | None = None
+    queue: str = "slow"
+    worked_seconds: float = 0.0
     started_at: str | None = None
     finished_at: str | None = None
 

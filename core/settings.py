@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core import machine
 from core.errors import Invalid
+from core.queues import QUEUES
 
 PREFIX = "TAGSMITH_"
 
@@ -29,6 +31,9 @@ ANYONE = "anyone-without-keys"
 #: Loopback, so that a first try on a laptop does not open a service without keys to the network.
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
+
+#: What jobs may have of a machine's memory; the rest is for the system and for serving.
+MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,15 @@ class Settings:
     api_processes: int = 1
     #: Worker processes; each trains one job at a time. 0 on a machine that only serves.
     workers: int = 1
+    #: Of the workers of `tagsmith up`, how many take quick jobs only. The last one always takes all.
+    quick_workers: int = 1
+    #: The queues a worker takes jobs from, `quick`, `slow` or both.
+    worker_queues: str = "quick,slow"
+    #: The most memory a job may take; a job that needs more is refused. None: four fifths of the machine's or the
+    #: container's, shared by its workers.
+    job_memory_bytes: int | None = None
+    #: Jobs that wait at one time; more are refused.
+    max_queued_jobs: int = 10_000
 
     #: Upload as it comes over the wire, still compressed.
     max_upload_bytes: int = 256 * MIB
@@ -140,6 +154,18 @@ class Settings:
         return self.data_dir / "cache"
 
     @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues a worker takes jobs from."""
+        return tuple(name.strip() for name in self.worker_queues.split(",") if name.strip())
+
+    @property
+    def job_memory(self) -> int:
+        """The most bytes a job may take."""
+        if self.job_memory_bytes is not None:
+            return self.job_memory_bytes
+        return int(machine.memory_bytes() * MEMORY_SHARE) // max(1, self.workers)
+
+    @property
     def logging_level(self) -> int:
         """The threshold as `logging` numbers it."""
         return logging.getLevelNamesMapping()[self.log_level.upper()]
@@ -147,12 +173,15 @@ class Settings:
     def _check(self) -> None:
         if not 0 <= self.port <= 65535:
             raise _invalid("port", self.port, "a port from 0 to 65535")
-        if self.workers < 0:
-            raise _invalid("workers", self.workers, "0 or more")
+        for name in ("workers", "quick_workers"):
+            if getattr(self, name) < 0:
+                raise _invalid(name, getattr(self, name), "0 or more")
+        if not self.queues or not set(self.queues) <= set(QUEUES):
+            raise _invalid("worker_queues", self.worker_queues, f"some of {', '.join(QUEUES)}")
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if (
-                field.name not in ("port", "workers")
+                field.name not in ("port", "workers", "quick_workers")
                 and isinstance(value, (int, float))
                 and not 0 < value < float("inf")
             ):

@@ -15,12 +15,12 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from core.queues import QUEUES, SLOW
+
 T = TypeVar("T")
 
 #: The one Celery task: "look at the row of this job".
 TASK = "worker.run_job"
-#: The one queue, which is also the key of a Redis list.
-QUEUE = "train"
 #: Published to whenever what is served has changed.
 REGISTRY_CHANNEL = "registry"
 
@@ -46,7 +46,7 @@ def celery_settings(redis_url: str) -> dict[str, object]:
     """Settings that sender and receiver of messages must share."""
     return {
         "broker_url": redis_url,
-        "task_default_queue": QUEUE,
+        "task_default_queue": SLOW,
         # The state of a job is in SQL; a second record of it could only disagree.
         "task_ignore_result": True,
         "result_backend": None,
@@ -63,6 +63,7 @@ def celery_settings(redis_url: str) -> dict[str, object]:
             "socket_keepalive": True,
             "health_check_interval": 25,
             "max_retries": 0,
+            "queue_order_strategy": "sorted",
         },
     }
 
@@ -93,10 +94,10 @@ def bump_registry(redis: Redis) -> bool:
 
 
 def waiting(redis: Redis) -> frozenset[str] | None:
-    """Give the ids of the jobs whose messages wait in the queue, None when Redis is away."""
+    """Give the ids of the jobs whose messages wait in some queue, None when Redis is away."""
     # A message names its arguments in clear text in its headers, so its layout need not be known here.
     return _tried(
-        "look into the queue",
+        "look into the queues",
         lambda: frozenset(
             match.decode() for message in _entries(redis) for match in _JOB_ID.findall(message)
         ),
@@ -104,7 +105,10 @@ def waiting(redis: Redis) -> frozenset[str] | None:
 
 
 def _entries(redis: Redis) -> list[bytes]:
-    entries: Any = redis.lrange(QUEUE, 0, -1)
+    entries: list[Any] = []
+    for queue in QUEUES:
+        waiting_there: Any = redis.lrange(queue, 0, -1)
+        entries += waiting_there
     return [entry.encode() if isinstance(entry, str) else entry for entry in entries]
 
 

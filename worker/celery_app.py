@@ -10,6 +10,7 @@ from celery import Celery
 from core import wire
 from core.errors import Invalid
 from core.settings import Settings
+from core.store.jobs import JobRow
 
 _log = logging.getLogger(__name__)
 
@@ -45,14 +46,14 @@ def create_celery(settings: Settings) -> Celery:
     return app
 
 
-def sender(app: Celery) -> Callable[[str], bool]:
+def sender(app: Celery) -> Callable[[JobRow], bool]:
     """Make the function that gives the broker a message about a job."""
 
-    def send(job_id: str) -> bool:
+    def send(job: JobRow) -> bool:
         try:
-            app.send_task(wire.TASK, [job_id], queue=wire.QUEUE)
+            app.send_task(wire.TASK, [job.id], queue=job.queue)
         except (kombu.exceptions.KombuError, redis.RedisError, OSError) as error:
-            _log.warning("message not sent", extra={"job_id": job_id, "error": str(error)})
+            _log.warning("message not sent", extra={"job_id": job.id, "error": str(error)})
             return False
         return True
 

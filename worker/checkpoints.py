@@ -22,8 +22,6 @@ from worker.reporter import Reporter
 # gigabyte: without this a short `checkpoint_seconds` would leave no time to train.
 STAGE_SHARE = 0.02
 STORE_SHARE = 0.1
-# How long a worker that is told to stop may spend on a last checkpoint. Less than the patience of its lease.
-LAST_S = 1.5
 # The end of a run, of a job that makes several, has no state but figures: it is small, and worth storing soon.
 RUN_PAUSE_S = 1.0
 READ_BYTES = 1 << 20
@@ -65,10 +63,10 @@ class Checkpoints:
         if store and self._staged is not None:
             self._store(self._staged, due, None)
 
-    def keep_last(self) -> None:
-        """Store what is staged, if it is newer than what is stored and can be stored in a moment."""
+    def keep_last(self, patience_s: float) -> None:
+        """Store what is staged, if it is newer than what is stored and can be stored in so many seconds."""
         if self._staged is not None and not self._is_stored:
-            self._store(self._staged, self._passes, time.monotonic() + LAST_S)
+            self._store(self._staged, self._passes, time.monotonic() + patience_s)
 
     def _stage(self, report: Report, due: _Due) -> None:
         assert report.checkpoint is not None

@@ -77,7 +77,7 @@ class Context:
     #: Set while a message is being answered.
     busy: threading.Event
     #: Gives the broker a message about a job; False when it was away.
-    send: Callable[[str], bool]
+    send: Callable[[JobRow], bool]
     #: Kind of job -> what runs it.
     runners: Mapping[str, Runner]
 

@@ -60,7 +60,7 @@ def _reap(context: Context) -> list[JobRow]:
 
 
 def _resend(context: Context) -> bool:
-    """Send what was never sent or was forgotten; tell whether messages wait that some worker should have taken."""
+    """Send what was never sent or was forgotten; tell whether messages wait that this worker should have taken."""
     with context.db.read() as conn:
         now = clock.now(conn)
         # A job given back, by its worker or by a reaper, has certainly no message: it need not wait.
@@ -76,9 +76,9 @@ def _resend(context: Context) -> bool:
     for job in candidates:
         if job.id in queue:
             continue
-        if not context.send(job.id):
+        if not context.send(job):
             break
         with context.db.write() as conn:
             jobs.mark_sent(conn, job.id)
         _log.info("message sent again", extra={"job_id": job.id, "request_id": job.request_id})
-    return any(job.id in queue for job in candidates)
+    return any(job.id in queue and job.queue in context.settings.queues for job in candidates)

@@ -93,7 +93,8 @@ class Reporter:
         """
         lease, lease_s = self._lease, self._context.settings.lease_seconds
         self._flushed_at = time.monotonic()
-        if jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress).lost:
+        beat = jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress, lease.worked_seconds)
+        if beat.lost:
             raise jobs.LeaseLost(f"the lease of {lease.job_id} has passed on")
         events.append(conn, lease.job_id, [*self._drafts, *more])
 

@@ -16,14 +16,20 @@ from core import logs, wire
 from core.errors import Invalid, TagsmithError, Unavailable
 from core.store import events, jobs
 from core.store.jobs import JobRow
+from core.store.states import State
 from worker.checkpoints import Checkpoints
 from worker.context import Context, Note, Outcome, Runner, Running, Workplace
 from worker.lease import Lease
+from worker.limits import Limits
 from worker.reporter import Place, Reporter, place_of, publish_since
 
 # Hours of training are worth waiting for a database that restarts.
 PERSIST_S = 120.0
 PERSIST_PAUSE_S = 1.0
+# How long a worker that is told to stop may spend on a last checkpoint. Less than the patience of its lease.
+LAST_S = 1.5
+# How long one that is told to pause may: a gigabyte of state to a slow database.
+PAUSE_S = 120.0
 
 Log = logging.LoggerAdapter[logging.Logger]
 _log = logging.getLogger(__name__)
@@ -34,6 +40,8 @@ class Interrupted(Enum):
 
     #: A user cancelled it.
     CANCELLED = auto()
+    #: A user paused it.
+    PAUSED = auto()
     #: The worker shuts down.
     STOPPED = auto()
     #: Another worker has it, or it has ended.
@@ -73,7 +81,14 @@ def run_job(context: Context, job_id: str) -> None:
     )
     log.info("job started")
     started_at = time.monotonic()
-    with Lease(context, job.id, owner, lambda: give_back(context, job.id, owner)) as lease:
+    with Lease(
+        context,
+        job.id,
+        owner,
+        give_back=lambda: give_back(context, job.id, owner),
+        drop=lambda: drop(context, job.id, owner),
+        worked_before_s=job.worked_seconds,
+    ) as lease:
         reporter = Reporter(context, lease, job.last_seq - 1, _told(context, job))
         reporter.publish()
         ended = _work(context, job, lease, reporter, log)
@@ -96,9 +111,17 @@ def give_back(context: Context, job_id: str, owner: str) -> JobRow:
     """Return a job to the queue because this worker shuts down, and tell the others at once."""
     with context.db.write() as conn:
         job = jobs.requeue(conn, job_id, owner)
-    if not job.ended and context.send(job_id):
+    if job.state is State.QUEUED and context.send(job):
         with context.db.write() as conn:
             jobs.mark_sent(conn, job_id)
+    publish_since(context.db, context.redis, job_id, job.last_seq - 1)
+    return job
+
+
+def drop(context: Context, job_id: str, owner: str) -> JobRow:
+    """End a job as cancelled though its work has not stopped yet, and tell those who watch it."""
+    with context.db.write() as conn:
+        job = jobs.cancelled(conn, job_id, owner)
     publish_since(context.db, context.redis, job_id, job.last_seq - 1)
     return job
 
@@ -143,13 +166,18 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
         workplace = Workplace(context.settings, context.db, Path(scratch))
         checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
-        outcome = _drive(context, _runner(context, job)(job, workplace), lease, reporter, checkpoints)
+        limits = Limits(context.settings, job, lease)
+        running = _runner(context, job)(job, workplace)
+        outcome = _drive(context, running, lease, limits, reporter, checkpoints)
         if outcome is Interrupted.LOST:
             return None
         if outcome is Interrupted.CANCELLED:
             return end(lambda conn: jobs.cancelled(conn, job.id, lease.owner))
+        if outcome is Interrupted.PAUSED:
+            checkpoints.keep_last(PAUSE_S)
+            return end(lambda conn: jobs.suspended(conn, job.id, lease.owner))
         if outcome is Interrupted.STOPPED:
-            checkpoints.keep_last()
+            checkpoints.keep_last(LAST_S)
             reporter.flush()
             return give_back(context, job.id, lease.owner)
         ended = end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
@@ -167,7 +195,12 @@ def _runner(context: Context, job: JobRow) -> Runner:
 
 
 def _drive(
-    context: Context, running: Running, lease: Lease, reporter: Reporter, checkpoints: Checkpoints
+    context: Context,
+    running: Running,
+    lease: Lease,
+    limits: Limits,
+    reporter: Reporter,
+    checkpoints: Checkpoints,
 ) -> Outcome | Interrupted:
     """Take the steps of a job, asking between any two whether to go on."""
     with contextlib.closing(running):
@@ -176,6 +209,8 @@ def _drive(
                 return Interrupted.LOST
             if lease.cancel:
                 return Interrupted.CANCELLED
+            if lease.pause:
+                return Interrupted.PAUSED
             if context.stop.is_set():
                 return Interrupted.STOPPED
             try:
@@ -183,6 +218,7 @@ def _drive(
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
+            limits.check(said)
             if isinstance(said, Note):
                 reporter.note(said)
             elif said is not None:

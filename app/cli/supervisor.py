@@ -20,6 +20,7 @@ from app.cli import embedded_redis, listen
 from app.cli.children import Child, ChildSpec
 from app.cli.console import Console
 from app.cli.rundir import RunDir
+from core import queues
 from core.errors import Unavailable
 from core.settings import Settings
 
@@ -93,7 +94,12 @@ class Supervisor:
         for api in apis[1:]:
             api.start()
         workers = [
-            self._child(settings, f"worker-{n + 1}", (sys.executable, "-m", "worker"), WORKER_STOP_S)
+            self._child(
+                self._of_worker(settings, n),
+                f"worker-{n + 1}",
+                (sys.executable, "-m", "worker"),
+                WORKER_STOP_S,
+            )
             for n in range(settings.workers)
         ]
         self._groups.insert(-1, workers)
@@ -103,6 +109,12 @@ class Supervisor:
             {"url": url, "redis_url": settings.redis_url, "data_dir": str(settings.data_dir)}
         )
         self._welcome(url)
+
+    @staticmethod
+    def _of_worker(settings: Settings, place: int) -> Settings:
+        """The settings of one worker: all but the first few take quick jobs only, so that these do not wait."""
+        takes_all = max(1, settings.workers - settings.quick_workers)
+        return settings if place < takes_all else dataclasses.replace(settings, worker_queues=queues.QUICK)
 
     async def _start_redis(self) -> Settings:
         settings = self._settings

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import PlainValidator
 
 from app.body import JsonRoute
-from app.deps import CallerDep, DatabaseDep, Runtime, RuntimeDep
+from app.deps import Caller, CallerDep, DatabaseDep, Runtime, RuntimeDep
 from app.jobs import examples, schemas, service, stream
 from app.keys import scopes
 from app.params import DEFAULT_LIMIT, SVG, Cursor, JobId, Limit, Listing
@@ -44,12 +44,9 @@ LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^[0-9]*$")]
 @router.post("", status_code=202, response_model=schemas.Job)
 def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Queue a job. What it names is checked now, so that it does not fail later for a typing error."""
-    if (scope := scopes.also_needed(spec)) is not None:
-        caller.require(scope)
-    job = service.create(runtime.database, runtime.sender, spec, caller.request_id)
-    response.headers["Location"] = f"/jobs/{job.id}"
-    response.headers["Retry-After"] = RETRY_AFTER_S
-    return job
+    _allow(caller, spec)
+    job = service.create(runtime.database, runtime.sender, spec, caller.request_id, settings=runtime.settings)
+    return _created(response, job)
 
 
 @router.get("", response_model=Listing[schemas.Job])
@@ -104,6 +101,34 @@ def cancel_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
     return service.cancel(runtime.database, runtime.redis, job_id)
 
 
+@router.post("/{job_id}/pause", status_code=202, response_model=schemas.Job)
+def pause_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+    """Ask a job to store a checkpoint and let go of its worker. One that has ended, or ends, cannot (409)."""
+    return service.pause(runtime.database, runtime.redis, job_id)
+
+
+@router.post("/{job_id}/resume", status_code=202, response_model=schemas.Job)
+def resume_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+    """Let a paused job go on from its checkpoint, to the very result it would have had. Others cannot (409)."""
+    return service.resume(runtime.database, runtime.redis, runtime.sender, job_id)
+
+
+@router.post("/{job_id}/retry", status_code=202, response_model=schemas.Job)
+def retry_job(job_id: JobId, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
+    """Queue a new job with the spec of one that failed or was cancelled; of others there is none (409)."""
+    spec = service.spec_to_retry(runtime.database, job_id)
+    _allow(caller, spec)
+    job = service.create(
+        runtime.database,
+        runtime.sender,
+        spec,
+        caller.request_id,
+        settings=runtime.settings,
+        retry_of=job_id,
+    )
+    return _created(response, job)
+
+
 @router.get(
     "/{job_id}/table.csv",
     response_class=Response,
@@ -139,6 +164,17 @@ def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
         "Model-Version": f"{result['model']}:{result['version']}",
     }
     return StreamingResponse(chunks, media_type=result["media_type"], headers=headers)
+
+
+def _allow(caller: Caller, spec: specs.JobSpec) -> None:
+    if (scope := scopes.also_needed(spec)) is not None:
+        caller.require(scope)
+
+
+def _created(response: Response, job: JobRow) -> JobRow:
+    response.headers["Location"] = f"/jobs/{job.id}"
+    response.headers["Retry-After"] = RETRY_AFTER_S
+    return job
 
 
 async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:

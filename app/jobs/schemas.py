@@ -27,8 +27,15 @@ class Job(Out):
         "Of tag: model, version, format, sentences, tokens, size_bytes, sha256 of the output."
     )
     error: dict[str, Any] | None
+    queue: str = Field(description="`quick` for jobs of seconds, which a worker is kept for; else `slow`.")
+    worked_seconds: float = Field(
+        description="How long workers have had it, in all, as of the last heartbeat."
+    )
     attempt: int = Field(description="How often a worker took it.")
     cancel_requested: bool
+    retry_of: str | None = Field(
+        description="The job that failed or was cancelled, of which this is another try."
+    )
     request_id: str | None = Field(description="Of the request that created it.")
     created_at: datetime
     queued_at: datetime

@@ -10,6 +10,7 @@ from core import wire
 from core.errors import TagsmithError
 from core.store import jobs
 from core.store.engine import Database
+from core.store.jobs import JobRow
 
 logger = logging.getLogger(__name__)
 
@@ -23,21 +24,21 @@ class JobSender:
     def __init__(self, redis_url: str | None) -> None:
         self._celery = _celery(redis_url) if redis_url else None
 
-    def send(self, database: Database, job_id: str) -> bool:
+    def send(self, database: Database, job: JobRow) -> bool:
         """Send, and record it; give whether it went out."""
         if self._celery is None:
             return False
         try:
-            self._celery.send_task(wire.TASK, [job_id], queue=wire.QUEUE, retry=False, ignore_result=True)
+            self._celery.send_task(wire.TASK, [job.id], queue=job.queue, retry=False, ignore_result=True)
         except (OperationalError, RedisError, OSError) as error:
-            logger.warning("job not sent, a sweep will", extra={"job_id": job_id, "reason": str(error)})
+            logger.warning("job not sent, a sweep will", extra={"job_id": job.id, "reason": str(error)})
             return False
         try:
             with database.write() as conn:
-                jobs.mark_sent(conn, job_id)
+                jobs.mark_sent(conn, job.id)
         except TagsmithError as error:
             # Worth a second message from the sweep, not a failed request: the job is stored and on its way.
-            logger.warning("sending not recorded", extra={"job_id": job_id, "reason": str(error)})
+            logger.warning("sending not recorded", extra={"job_id": job.id, "reason": str(error)})
         return True
 
     def close(self) -> None:

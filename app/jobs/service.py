@@ -1,21 +1,23 @@
 """What can be done with jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from redis import Redis
 from sqlalchemy.engine import Connection
 
+from app.jobs import sizes
 from app.jobs.sender import JobSender
 from core import specs, wire
 from core.corpus import formats
-from core.errors import Conflict, Fault, Invalid, NotFound
+from core.errors import Conflict, Fault, Invalid, NotFound, Unavailable
 from core.experiments import folds
 from core.experiments.plot import Curve, svg_of
 from core.experiments.table import TABULATED, csv_of
 from core.features.matching import check_kind
+from core.settings import Settings
 from core.specs_base import pointer
-from core.store import blobs, corpora, events, jobs, lexicons, references
+from core.store import blobs, control, corpora, events, jobs, lexicons, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
@@ -28,10 +30,21 @@ from core.store.states import State
 PLOTTED = frozenset({"train", "compare"})
 
 
-def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_id: str) -> JobRow:
-    """Store a job whose spec fits its corpora, then tell the workers."""
+def create(
+    database: Database,
+    sender: JobSender,
+    spec: specs.JobSpec,
+    request_id: str,
+    *,
+    settings: Settings,
+    retry_of: str | None = None,
+) -> JobRow:
+    """Store a job whose spec fits its corpora and the limits, then tell the workers."""
     with database.write() as conn:
+        _check_room(conn, settings.max_queued_jobs)
         used = _check(conn, spec)
+        corpus = corpora.get(conn, spec.corpus)
+        sizes.check_memory(spec, corpus, settings.job_memory)
         held = _lexicons(conn, spec)
         # From now on the job means these versions, wherever aliases move before it runs.
         spec, versions = _fixed(conn, spec)
@@ -39,13 +52,13 @@ def create(database: Database, sender: JobSender, spec: specs.JobSpec, request_i
             conn,
             kind=spec.kind,
             spec=spec.model_dump(mode="json"),
-            corpora_used=used,
-            lexicons_used=held,
-            versions_used=[(version.model, version.version) for version in versions],
+            uses=jobs.Uses(used, [(version.model, version.version) for version in versions], held),
             model=_model(spec, versions),
             request_id=request_id,
+            retry_of=retry_of,
+            queue=sizes.queue_of(spec, corpus),
         )
-    sender.send(database, job.id)
+    sender.send(database, job)
     return job
 
 
@@ -74,9 +87,34 @@ def events_after(database: Database, job_id: str, after: int, limit: int) -> Pag
 
 def cancel(database: Database, redis: Redis | None, job_id: str) -> JobRow:
     """Ask a job to stop, and tell those who watch it."""
+    return _ask(database, redis, job_id, control.cancel)
+
+
+def pause(database: Database, redis: Redis | None, job_id: str) -> JobRow:
+    """Ask a job to stand still, and tell those who watch it."""
+    return _ask(database, redis, job_id, control.pause)
+
+
+def resume(database: Database, redis: Redis | None, sender: JobSender, job_id: str) -> JobRow:
+    """Let a job go on, and tell those who watch it and the workers."""
+    job = _ask(database, redis, job_id, control.resume)
+    if job.state is State.QUEUED:
+        sender.send(database, job)
+    return job
+
+
+def spec_to_retry(database: Database, job_id: str) -> specs.JobSpec:
+    """Give what a job that failed or was cancelled was to do."""
+    with database.read() as conn:
+        return specs.parse_job(control.retryable(conn, job_id).spec)
+
+
+def _ask(
+    database: Database, redis: Redis | None, job_id: str, wish: Callable[[Connection, str], JobRow]
+) -> JobRow:
     with database.write() as conn:
         before = jobs.get(conn, job_id).last_seq
-        job = jobs.cancel(conn, job_id)
+        job = wish(conn, job_id)
         added = events.after(conn, job_id, before, job.last_seq - before) if job.last_seq > before else []
     if redis is not None:
         for event in added:
@@ -117,6 +155,11 @@ def _result(job: JobRow) -> dict[str, Any]:
     if job.result is None:
         raise Conflict(f"{job.id} has no result: it is {job.state.value}", code="no_result")
     return job.result
+
+
+def _check_room(conn: Connection, limit: int) -> None:
+    if jobs.waiting(conn) >= limit:
+        raise Unavailable(f"{limit} jobs wait already; come back when some have ended", code="queue_full")
 
 
 def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from core.errors import TagsmithError
 from core.flat_file import CorruptFile
-from core.learn import checkpoint, loop
+from core.learn import checkpoint, loop, memory
 from core.learn.loop import Learned
 from core.learn.problem import Problem
 from core.learn.progress import Part, Progress
@@ -65,6 +65,9 @@ class Series:
         entry: Callable[[Learned], Entry],
     ) -> Generator[Progress, None, None]:
         """Make the next run, and add to `done` what `entry` says of its end, or why it failed."""
+        # Said before anything is taken, so that whoever drives this can refuse.
+        needed = Progress("compile", needed_bytes=memory.peak_bytes(spec, problem))
+        yield self._as_part(needed, Part(name, len(self.done) + 1, self.of))
         learning = loop.learn(spec, problem, dev, resume=self.take_resume(), carried=tuple(self.done))
         try:
             outcome = entry((yield from self.told(name, learning)))

@@ -220,9 +220,9 @@ def train(
         message = f"kept {kept} of {len(ranked)} templates by information gain"
         yield Progress("compile", passes=passes, message=message)
     summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
-    needed = memory.peak_bytes(spec, problem) / 2**20
-    summary += f"; training takes about {needed:,.0f} MiB"
-    yield Progress("compile", passes=passes, message=summary)
+    needed = memory.peak_bytes(spec, problem)
+    summary += f"; training takes about {needed / 2**20:,.0f} MiB"
+    yield Progress("compile", passes=passes, message=summary, needed_bytes=needed)
     start = None
     if init is not None and resume is None:
         start = warm_start.weights_of(init, compiled)

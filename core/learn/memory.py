@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.features.settled import Features
 from core.learn.adf import AdfSpec, MadfSpec
 from core.learn.asgd import AsgdSpec
 from core.learn.dca import DcaSpec
@@ -25,7 +26,7 @@ from core.learn.sgd import SgdSpec
 from core.learn.sparseptron import SparseptronSpec
 from core.learn.trainer import TrainerSpec
 from core.learn.two_stage import TwoStageSpec
-from core.specs import TrainSpec
+from core.specs import Learning, TrainSpec
 
 #: Vectors of quasi-Newton besides its memory: the point and its gradient, in the state and at work (4), gold counts,
 #: the steepest descent and the direction (3), a trial point and its gradient (2).
@@ -84,12 +85,21 @@ def sizes_of(problem: Problem) -> Sizes:
     )
 
 
-def peak_bytes(spec: TrainSpec, problem: Problem) -> int:
+def least_bytes(features: Features, tokens: int) -> int:
+    """Give what any run over so many tokens takes at the least, known before a corpus is even read.
+
+    That is a number for each template at each token, and the columns they are made from.
+    """
+    templates = len(features.templates) + len(features.over_several)
+    return 4 * tokens * (templates + features.columns)
+
+
+def peak_bytes(spec: Learning, problem: Problem) -> int:
     """Estimate the most that training takes at one time, on top of the compiled corpus."""
     sizes = sizes_of(problem)
     # The weights are read out after each pass; the best of them are kept when patience needs them.
-    read = sizes.matrix * (2 if spec.stop.keeps_best and spec.dev else 1)
-    start = sizes.matrix if spec.init else 0
+    read = sizes.matrix * (2 if spec.stop.keeps_best else 1)
+    start = sizes.matrix if isinstance(spec, TrainSpec) and spec.init else 0
     state = _state(spec.trainer, sizes, spec.threads)
     return read + max(state + start, _held_at_end(spec.trainer, sizes) + _model(spec.trainer, sizes))
 

@@ -45,6 +45,8 @@ class Progress:
     checkpoint: Callable[[Path], None] | None = field(default=None, compare=False, repr=False)
     run: Part | None = None
     run_done: bool = False
+    #: Before a run starts: the most memory that it will take at one time, on top of what is taken now.
+    needed_bytes: int | None = None
 
     @property
     def event(self) -> Literal["pass", "run", "message"] | None:

@@ -8,8 +8,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, create_model, fie
 from core.features.spec import FeatureSpec
 from core.learn.registry import AnyTrainerSpec, uses_threads
 from core.learn.trainer import TrainerSpec
-from core.specs.parts import CorpusId, Dev, Learning, PatienceStop, Seed, Stop
-from core.specs_base import Spec
+from core.specs.parts import CorpusId, Dev, JobLimits, Learning, PatienceStop, Seed, Stop
 
 #: More rows than this are for a `tune` job.
 MAX_TRAINERS = 32
@@ -37,7 +36,7 @@ else:
     ]
 
 
-class CompareSpec(Spec):
+class CompareSpec(JobLimits):
     """Run several trainers on the same corpus, features and dev set, and tabulate how they did.
 
     `threads` are for the trainers that can use them; the others take one.

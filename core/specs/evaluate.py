@@ -4,14 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from core.specs.parts import CorpusId, ModelReference, Seed
-from core.specs_base import Spec
+from core.specs.parts import CorpusId, JobLimits, ModelReference, Seed
 
 #: Every pair is compared: 16 versions are 120 pairs.
 MAX_MODELS = 16
 
 
-class EvaluateSpec(Spec):
+class EvaluateSpec(JobLimits):
     """Score versions on a corpus and, of each two, say whether they differ by more than chance.
 
     `resamples` of the sentences are drawn for the paired bootstrap of F1; its interval holds `confidence` of them.

@@ -24,6 +24,15 @@ ModelReference = Annotated[
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
+class JobLimits(Spec):
+    """What any job may take. `max_seconds`: the time that workers spend on it, in all; then it fails (`out_of_time`).
+
+    Unlike `stop.max_seconds` of a training run, which ends that run with the model it has by then.
+    """
+
+    max_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+
+
 class DevCorpus(Spec):
     """Evaluate on another corpus after each pass."""
 

@@ -5,14 +5,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from core.corpus.labels import LabelCoding
-from core.specs.parts import CorpusId, ModelReference
-from core.specs_base import Spec
+from core.specs.parts import CorpusId, JobLimits, ModelReference
 
 #: As in `core.corpus.formats`, which a test compares.
 FormatName = Literal["conll", "crfsuite", "ndjson", "conllu", "segmented", "brat"]
 
 
-class TagSpec(Spec):
+class TagSpec(JobLimits):
     """Label a corpus with a version; whatever labels it has give way.
 
     The output is written in `format`, by default that of the corpus, with the `options` of that format. `decode` and

@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import model_validator
 
 from core.errors import Fault, Invalid
-from core.specs.parts import CorpusId, Dev, Learning, ModelReference, Name
+from core.specs.parts import CorpusId, Dev, JobLimits, Learning, ModelReference, Name
 
 
-class TrainSpec(Learning):
+class TrainSpec(JobLimits, Learning):
     """Train one version of a model.
 
     `init` names a version to start from (`name`, `name@alias` or `name:3`). `promote` names an alias that shall stand

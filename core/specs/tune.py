@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
 from core.errors import Fault, Invalid
-from core.specs.parts import CorpusId, Learning, Name
+from core.specs.parts import CorpusId, JobLimits, Learning, Name
 from core.specs_base import Spec, pointer, validated
 
 #: Each candidate is a training run a fold; a table longer than this nobody reads.
@@ -144,7 +144,7 @@ class Candidate:
     learning: Learning
 
 
-class TuneSpec(Learning):
+class TuneSpec(JobLimits, Learning):
     """Search for the fields of a spec that score best in k-fold cross-validation.
 
     `search.fields` names fields by dotted path: `trainer.*`, `features.*`, `stop.*`. The rest of the job is the spec

@@ -5,6 +5,7 @@ number of callers at most one succeeds; each stores its `state` event in the sam
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from core import queues
 from core.errors import Conflict, NotFound
 from core.store import checkpoints, clock, corpora, events, lexicons, models, paging, tables
 from core.store.ids import new_id
@@ -45,6 +47,12 @@ class JobRow:
     #: Number of the newest event.
     last_seq: int
     cancel_requested: bool
+    #: The job of which this is another try.
+    retry_of: str | None
+    #: Which workers it waits for.
+    queue: str
+    #: How long workers have had it, in all.
+    worked_seconds: float
     lease_owner: str | None
     lease_until: datetime | None
     request_id: str | None
@@ -62,6 +70,15 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Uses:
+    """What a job reads, and what therefore has to stay: ids, and versions by model and number."""
+
+    corpora: Sequence[str] = ()
+    versions: Sequence[tuple[str, int]] = ()
+    lexicons: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Signals:
     """What a worker has to know while it works."""
 
@@ -69,6 +86,8 @@ class Signals:
     cancel: bool
     #: The lease is no longer its own: whatever it does now counts for nothing.
     lost: bool
+    #: Someone wants it to stand still.
+    pause: bool = False
 
 
 class LeaseLost(Conflict):
@@ -85,23 +104,24 @@ def create(
     *,
     kind: str,
     spec: Mapping[str, Any],
-    corpora_used: Sequence[str] = (),
-    versions_used: Sequence[tuple[str, int]] = (),
-    lexicons_used: Sequence[str] = (),
+    uses: Uses | None = None,
     model: str | None = None,
     request_id: str | None = None,
+    retry_of: str | None = None,
+    queue: str = queues.SLOW,
 ) -> JobRow:
-    """Store a queued job. The corpora, versions and lexicons it uses cannot be deleted until it has ended."""
-    wanted = list(dict.fromkeys(corpora_used))
+    """Store a queued job. What it uses cannot be deleted until it has ended."""
+    uses = uses or Uses()
+    wanted = list(dict.fromkeys(uses.corpora))
     # The lock is the other half of the one in `corpora.delete`.
     query = sa.select(tables.corpus.c.id).where(tables.corpus.c.id.in_(wanted))
     found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
     for corpus_id in wanted:
         if corpus_id not in found:
             raise corpora.missing(corpus_id)
-    for name, number in versions_used:
+    for name, number in uses.versions:
         models.hold(conn, name, number)
-    held = lexicons.hold(conn, lexicons_used)
+    held = lexicons.hold(conn, uses.lexicons)
     now = clock.now(conn)
     values = {
         "id": new_id("job"),
@@ -114,6 +134,8 @@ def create(
         "last_seq": 1,
         "cancel_requested": False,
         "request_id": request_id,
+        "retry_of": retry_of,
+        "queue": queue,
         "created_at": now,
         "queued_at": now,
     }
@@ -122,8 +144,8 @@ def create(
         conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
     if held:
         conn.execute(tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in held])
-    if versions_used:
-        rows = [{"job_id": job.id, "model": name, "version": number} for name, number in versions_used]
+    if uses.versions:
+        rows = [{"job_id": job.id, "model": name, "version": number} for name, number in uses.versions]
         conn.execute(tables.job_version.insert(), rows)
     events.store(conn, job.id, 1, [_state_event(job)])
     return job
@@ -173,7 +195,7 @@ def claim(
     abandoned = sa.and_(
         _job.c.state == State.RUNNING.value, _job.c.lease_until < now, _job.c.losses + 1 < max_attempts
     )
-    return _move(
+    return move(
         conn,
         Transition.CLAIM,
         sa.and_(_job.c.id == job_id, sa.or_(_job.c.state == State.QUEUED.value, abandoned)),
@@ -189,19 +211,26 @@ def claim(
 
 
 def heartbeat(
-    conn: Connection, job_id: str, owner: str, lease_s: float, progress: Mapping[str, Any] | None = None
+    conn: Connection,
+    job_id: str,
+    owner: str,
+    lease_s: float,
+    progress: Mapping[str, Any] | None = None,
+    worked_s: float | None = None,
 ) -> Signals:
-    """Renew the lease, store progress when given, and learn whether to stop, in one statement."""
+    """Renew the lease, store progress and time spent when given, and learn whether to stop, in one statement."""
     values: dict[str, Any] = {"lease_until": clock.now(conn) + timedelta(seconds=lease_s)}
     if progress is not None:
         values["progress"] = dict(progress)
-    query = _job.update().where(_held_by(job_id, owner)).values(**values).returning(_job.c.cancel_requested)
+    if worked_s is not None:
+        values["worked_seconds"] = worked_s
+    query = _job.update().where(_held_by(job_id, owner)).values(**values).returning(_job.c.state)
     return _signals(conn.execute(query).one_or_none())
 
 
 def signals(conn: Connection, job_id: str, owner: str) -> Signals:
     """Learn whether to stop, without renewing: a read, cheap enough for twice a second."""
-    query = sa.select(_job.c.cancel_requested).where(_held_by(job_id, owner))
+    query = sa.select(_job.c.state).where(_held_by(job_id, owner))
     return _signals(conn.execute(query).one_or_none())
 
 
@@ -222,25 +251,18 @@ def cancelled(conn: Connection, job_id: str, owner: str) -> JobRow:
     return _by_owner(conn, Transition.STOP, job_id, owner, {"finished_at": clock.now(conn)})
 
 
+def suspended(conn: Connection, job_id: str, owner: str) -> JobRow:
+    """Let a job stand still because its worker saw that wish; what it has learned is in its checkpoint."""
+    values = {"finished_at": at_when({State.CANCELLING}, clock.now(conn))}
+    return _by_owner(conn, Transition.SUSPEND, job_id, owner, values)
+
+
 def requeue(conn: Connection, job_id: str, owner: str) -> JobRow:
     """Give a job back because its worker shuts down. It costs the job none of its chances."""
     return _by_owner(conn, Transition.REQUEUE, job_id, owner, _given_back(clock.now(conn)))
 
 
-# -- everybody else --
-
-
-def cancel(conn: Connection, job_id: str) -> JobRow:
-    """Ask for a stop: at once when queued, through its worker when running. Asking again changes nothing."""
-    finished_at = _at_when(State.QUEUED, clock.now(conn))
-    values = {"cancel_requested": True, "finished_at": finished_at}
-    moved = _move(conn, Transition.CANCEL, _job.c.id == job_id, values)
-    if moved is not None:
-        return moved
-    job = get(conn, job_id)
-    if job.state in (State.CANCELLING, State.CANCELLED):
-        return job
-    raise illegal(Transition.CANCEL, job)
+# -- whoever looks after jobs without a worker; what users may ask for is in `control` --
 
 
 def expired(conn: Connection, now: datetime) -> list[str]:
@@ -263,8 +285,8 @@ def reap(conn: Connection, now: datetime, max_attempts: int = MAX_ATTEMPTS) -> l
         where = sa.and_(_job.c.id == job_id, _is_expired(now))
         given_back = _given_back(now) | {"losses": _job.c.losses + 1}
         ended = {"losses": _job.c.losses + 1, "error": _error_unless_cancelling(lost), "finished_at": now}
-        job = _move(conn, Transition.RECOVER, sa.and_(where, sa.not_(last_chance)), given_back)
-        job = job or _move(conn, Transition.GIVE_UP, sa.and_(where, last_chance), ended)
+        job = move(conn, Transition.RECOVER, sa.and_(where, sa.not_(last_chance)), given_back)
+        job = job or move(conn, Transition.GIVE_UP, sa.and_(where, last_chance), ended)
         if job is not None:
             moved.append(job)
     return moved
@@ -281,21 +303,27 @@ def unsent(conn: Connection, older_than: datetime, limit: int = 1000) -> list[Jo
     return [_make(row) for row in conn.execute(query.order_by(_job.c.queued_at).limit(limit))]
 
 
+def waiting(conn: Connection) -> int:
+    """Count the jobs that wait for a worker."""
+    query = sa.select(sa.func.count()).select_from(_job).where(_job.c.state == State.QUEUED.value)
+    return int(conn.execute(query).scalar_one())
+
+
 def mark_sent(conn: Connection, job_id: str) -> None:
     """Record that a message about the job was given to the broker."""
     still_queued = sa.and_(_job.c.id == job_id, _job.c.state == State.QUEUED.value)
     conn.execute(_job.update().where(still_queued).values(sent_at=clock.now(conn)))
 
 
-def illegal(transition: Transition, job: JobRow) -> Conflict:
-    """The error for a transition that the present state does not allow."""
-    return Conflict(f"cannot {transition.value} {job.id}: it is {job.state.value}", code="illegal_transition")
+def illegal(verb: str, job: JobRow) -> Conflict:
+    """The error for what the present state does not allow."""
+    return Conflict(f"cannot {verb} {job.id}: it is {job.state.value}", code="illegal_transition")
 
 
 # -- the one way a state changes --
 
 
-def _move(
+def move(
     conn: Connection, transition: Transition, where: sa.ColumnElement[bool], values: Mapping[str, Any]
 ) -> JobRow | None:
     """Make one transition of one job and store its event; None when `where` or the state does not hold."""
@@ -324,12 +352,12 @@ def _move(
 def _by_owner(
     conn: Connection, transition: Transition, job_id: str, owner: str, values: Mapping[str, Any]
 ) -> JobRow:
-    moved = _move(conn, transition, _held_by(job_id, owner), values)
+    moved = move(conn, transition, _held_by(job_id, owner), values)
     if moved is not None:
         return moved
     job = get(conn, job_id)
     if job.lease_owner == owner:
-        raise illegal(transition, job)
+        raise illegal(transition.value, job)
     raise LeaseLost(f"the lease of {job_id} has passed on: it is {job.state.value}")
 
 
@@ -344,14 +372,15 @@ def _is_expired(now: datetime) -> sa.ColumnElement[bool]:
 
 
 def _given_back(now: datetime) -> dict[str, Any]:
-    """Fields of a job that waits again, or, when it was being cancelled, has ended."""
-    finished_at = _at_when(State.CANCELLING, now)
+    """Fields of a job that waits again or stands still, or, when it was being cancelled, has ended."""
+    finished_at = at_when({State.CANCELLING}, now)
     return {"queued_at": now, "sent_at": None, "progress": None, "finished_at": finished_at}
 
 
-def _at_when(state: State, at: datetime) -> sa.ColumnElement[Any]:
-    """The time `at` for a job that was in `state`, else none."""
-    return sa.case((_job.c.state == state.value, sa.literal(at, _job.c.finished_at.type)), else_=sa.null())
+def at_when(states: AbstractSet[State], at: datetime) -> sa.ColumnElement[Any]:
+    """The time `at` for a job that was in one of `states`, else none."""
+    was = _job.c.state.in_([state.value for state in states])
+    return sa.case((was, sa.literal(at, _job.c.finished_at.type)), else_=sa.null())
 
 
 def _error_unless_cancelling(error: Mapping[str, Any]) -> sa.ColumnElement[Any]:
@@ -360,7 +389,11 @@ def _error_unless_cancelling(error: Mapping[str, Any]) -> sa.ColumnElement[Any]:
 
 
 def _signals(row: Row[Any] | None) -> Signals:
-    return Signals(cancel=row is not None and bool(row.cancel_requested), lost=row is None)
+    if row is None:
+        return Signals(cancel=False, lost=True)
+    return Signals(
+        cancel=row.state == State.CANCELLING.value, lost=False, pause=row.state == State.PAUSING.value
+    )
 
 
 def _state_event(job: JobRow) -> events.Draft:
@@ -372,6 +405,9 @@ def _state_event(job: JobRow) -> events.Draft:
         # Without what is long: the events of passes and runs have told it.
         data["result"] = {name: value for name, value in job.result.items() if name not in _TOLD}
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
+    if job.retry_of is not None and job.last_seq == 1:
+        data["retry_of"] = job.retry_of
+        message = f"queued, to try again what {job.retry_of} was to do"
     return events.Draft("state", message, data)
 
 

@@ -39,6 +39,12 @@ class Transition(StrEnum):
     CANCEL = "cancel"
     #: Its worker saw the wish and stopped.
     STOP = "stop"
+    #: A user wants it to stand still, with what it has learned kept.
+    PAUSE = "pause"
+    #: Its worker saw that wish, stored a checkpoint and stopped.
+    SUSPEND = "suspend"
+    #: A user wants it to go on.
+    RESUME = "resume"
     #: Its worker shuts down and gives it back.
     REQUEUE = "requeue"
     #: Its lease ran out and another try is left.
@@ -47,17 +53,45 @@ class Transition(StrEnum):
     GIVE_UP = "give up"
 
 
+#: What a job becomes when it has no worker any more: what it was about to become, else queued.
+_LET_GO = {
+    State.RUNNING: State.QUEUED,
+    State.PAUSING: State.PAUSED,
+    State.CANCELLING: State.CANCELLED,
+}
+
 #: Where each transition leads, by the state it starts from. What is absent is illegal.
 TRANSITIONS: Mapping[Transition, Mapping[State, State]] = MappingProxyType(
     {
         Transition.CLAIM: {State.QUEUED: State.RUNNING, State.RUNNING: State.RUNNING},
-        Transition.SUCCEED: {State.RUNNING: State.SUCCEEDED, State.CANCELLING: State.SUCCEEDED},
-        Transition.FAIL: {State.RUNNING: State.FAILED, State.CANCELLING: State.FAILED},
-        Transition.CANCEL: {State.QUEUED: State.CANCELLED, State.RUNNING: State.CANCELLING},
+        Transition.SUCCEED: {
+            State.RUNNING: State.SUCCEEDED,
+            State.PAUSING: State.SUCCEEDED,
+            State.CANCELLING: State.SUCCEEDED,
+        },
+        Transition.FAIL: {
+            State.RUNNING: State.FAILED,
+            State.PAUSING: State.FAILED,
+            State.CANCELLING: State.FAILED,
+        },
+        Transition.CANCEL: {
+            State.QUEUED: State.CANCELLED,
+            State.PAUSED: State.CANCELLED,
+            State.RUNNING: State.CANCELLING,
+            State.PAUSING: State.CANCELLING,
+        },
         Transition.STOP: {State.CANCELLING: State.CANCELLED},
-        Transition.REQUEUE: {State.RUNNING: State.QUEUED, State.CANCELLING: State.CANCELLED},
-        Transition.RECOVER: {State.RUNNING: State.QUEUED, State.CANCELLING: State.CANCELLED},
-        Transition.GIVE_UP: {State.RUNNING: State.FAILED, State.CANCELLING: State.CANCELLED},
+        Transition.PAUSE: {State.QUEUED: State.PAUSED, State.RUNNING: State.PAUSING},
+        # A cancel may come while the checkpoint is being stored.
+        Transition.SUSPEND: {State.PAUSING: State.PAUSED, State.CANCELLING: State.CANCELLED},
+        Transition.RESUME: {State.PAUSED: State.QUEUED},
+        Transition.REQUEUE: _LET_GO,
+        Transition.RECOVER: _LET_GO,
+        Transition.GIVE_UP: {
+            State.RUNNING: State.FAILED,
+            State.PAUSING: State.FAILED,
+            State.CANCELLING: State.CANCELLED,
+        },
     }
 )
 

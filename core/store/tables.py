@@ -87,6 +87,10 @@ job = sa.Table(
     sa.Column("losses", sa.Integer, nullable=False),
     sa.Column("last_seq", sa.Integer, nullable=False),
     sa.Column("cancel_requested", sa.Boolean, nullable=False),
+    # The job that failed or was cancelled, of which this is another try.
+    sa.Column("retry_of", sa.String(64)),
+    sa.Column("queue", sa.String(16), nullable=False, server_default="slow"),
+    sa.Column("worked_seconds", sa.Double, nullable=False, server_default="0"),
     sa.Column("lease_owner", sa.String(128)),
     sa.Column("lease_until", UtcDateTime()),
     sa.Column("request_id", sa.Text),

@@ -2,7 +2,7 @@
 
 import httpx
 
-from core.store import jobs
+from core.store import control, jobs
 from core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
@@ -21,7 +21,7 @@ def test_a_job_has_a_tag_that_changes_with_it(http: httpx.Client, database: Data
     assert http.get(path, headers={"If-None-Match": f'"other", {tag}'}).status_code == 304
     assert http.get(path, headers={"If-None-Match": '"other"'}).content == first.content
     with database.write() as conn:
-        jobs.cancel(conn, job.id)
+        control.cancel(conn, job.id)
     changed = http.get(path, headers={"If-None-Match": tag})
     assert (changed.status_code, changed.json()["state"]) == (200, "cancelled")
     assert changed.headers["etag"] != tag

@@ -6,7 +6,7 @@ import pytest
 from celery import Celery
 
 from app.cli.embedded_redis import free_port
-from core import wire
+from core import queues, wire
 from core.store.ids import new_id
 from tests.services import RedisServer
 
@@ -55,8 +55,8 @@ def test_waiting_names_the_jobs_whose_messages_celery_has_queued(own_redis: Redi
     app.conf.update(wire.celery_settings(own_redis.url))
     with wire.connect(own_redis.url) as redis:
         assert wire.waiting(redis) == frozenset()
-        for job_id in ids:
-            app.send_task(wire.TASK, [job_id], queue=wire.QUEUE)
+        for job_id, queue in zip(ids, (*queues.QUEUES, queues.SLOW), strict=True):
+            app.send_task(wire.TASK, [job_id], queue=queue)
         assert wire.waiting(redis) == ids
 
 
@@ -88,5 +88,5 @@ def test_sending_without_redis_fails_at_once() -> None:
     app.conf.update(wire.celery_settings(f"redis://127.0.0.1:{free_port()}/0"))
     started_at = time.monotonic()
     with pytest.raises(Exception, match="Connection refused"):
-        app.send_task(wire.TASK, ["job_x"], queue=wire.QUEUE)
+        app.send_task(wire.TASK, ["job_x"], queue=queues.SLOW)
     assert time.monotonic() - started_at < 2

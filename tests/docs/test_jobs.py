@@ -11,11 +11,14 @@ from tests.docs.test_readme import ROOT, run_script
 def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     printed = run_script("\n".join(blocks), stack, tmp_path)
     with Client(stack.url) as client:
         kinds = [job.kind for job in client.jobs() if job.state == "succeeded"][:5]
         (evaluated, *_) = [job for job in client.jobs() if job.kind == "evaluate"]
+        cancelled = list(client.jobs(model="long"))
+    assert [job.state for job in cancelled] == ["cancelled", "cancelled"]
+    assert cancelled[0].retry_of == cancelled[1].id
     assert kinds == ["evaluate", "train", "tune", "tune", "compare"]
     assert evaluated.result is not None
     assert len(evaluated.result["pairs"]) == 1

@@ -25,11 +25,21 @@ def command(service: str) -> list[str]:
     return [str(Path(sys.executable).parent / "tagsmith"), *COMPOSE["services"][service]["command"]]
 
 
+def environment(service: str, settings: Settings) -> dict[str, str]:
+    """What the service sets itself, on top of the addresses of this test."""
+    own = {"TAGSMITH_API_PROCESSES": "2"} if service == "api" else {}
+    given = COMPOSE["services"][service]["environment"]
+    own |= {
+        name: str(given[name]) for name in ("TAGSMITH_WORKERS", "TAGSMITH_WORKER_QUEUES") if name in given
+    }
+    return settings.child_environment() | own
+
+
 @contextlib.contextmanager
 def running(service: str, settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command(service), env=settings.child_environment(), stdout=output, stderr=subprocess.STDOUT
+            command(service), env=environment(service, settings), stdout=output, stderr=subprocess.STDOUT
         )
     try:
         yield process

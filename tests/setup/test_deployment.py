@@ -21,9 +21,9 @@ def compose() -> dict[str, Any]:
 
 def test_the_compose_file_has_every_part_and_starts_them_in_order() -> None:
     services = compose()["services"]
-    assert sorted(services) == ["api", "migrate", "postgres", "redis", "worker"]
+    assert sorted(services) == ["api", "migrate", "postgres", "quick-worker", "redis", "worker"]
     assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
-    for name in ("api", "worker"):
+    for name in ("api", "worker", "quick-worker"):
         assert services[name]["depends_on"] == {
             "migrate": {"condition": "service_completed_successfully"},
             "redis": {"condition": "service_healthy"},
@@ -41,21 +41,35 @@ def test_redis_never_evicts_and_only_the_api_is_reachable_and_from_this_machine_
     assert published == {"api": ["127.0.0.1:${TAGSMITH_PORT:-8765}:8765"]}
 
 
-@pytest.mark.parametrize("service", ["api", "migrate", "worker"])
+def test_several_api_processes_and_workers_run_and_one_worker_is_kept_for_quick_jobs() -> None:
+    services = compose()["services"]
+    api, worker, quick = (services[name] for name in ("api", "worker", "quick-worker"))
+    assert (api["environment"]["TAGSMITH_API_PROCESSES"], api["environment"]["TAGSMITH_WORKERS"]) == (
+        "${TAGSMITH_API_PROCESSES:-2}",
+        0,
+    )
+    assert (worker["scale"], quick["scale"]) == (2, 1)
+    assert "TAGSMITH_WORKER_QUEUES" not in worker["environment"]
+    assert quick["environment"]["TAGSMITH_WORKER_QUEUES"] == "quick"
+
+
+@pytest.mark.parametrize("service", ["api", "migrate", "worker", "quick-worker"])
 def test_each_command_of_the_compose_file_is_one_of_tagsmith(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    command = compose()["services"][service]["command"]
     with pytest.raises(SystemExit) as caught:
-        main([*compose()["services"][service]["command"], "--help"])
+        main([*command, "--help"])
     assert caught.value.code == 0
-    assert f"usage: tagsmith {service}" in capsys.readouterr().out
+    assert f"usage: tagsmith {command[0]}" in capsys.readouterr().out
 
 
 def test_every_variable_that_compose_and_image_set_is_a_setting() -> None:
-    environment = compose()["x-tagsmith"]["environment"]
+    environment = {name for each in compose()["services"].values() for name in each["environment"]}
+    environment = {name for name in environment if name.startswith("TAGSMITH_")}
     in_image = set(re.findall(r"\b(TAGSMITH_[A-Z_]+)=", (ROOT / "Dockerfile").read_text(encoding="utf-8")))
     assert {"TAGSMITH_HOST", "TAGSMITH_DATA_DIR"} <= in_image
-    assert set(environment) | in_image <= VARIABLES
+    assert environment | in_image <= VARIABLES
 
 
 def test_every_variable_the_readme_names_is_a_setting() -> None:

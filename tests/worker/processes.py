@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core import wire
+from core import queues, wire
 from core.settings import Settings
 from core.store import events, jobs, models
 from core.store.engine import Database
@@ -85,19 +85,19 @@ class Stack:
             worker.kill()
         self.db.dispose()
 
-    def create(self, model: str, **spec: Any) -> str:
+    def create(self, model: str, queue: str = queues.SLOW, **spec: Any) -> str:
         """Store a job without telling anyone."""
         with self.db.write() as conn:
-            return jobs.create(conn, kind="train", spec=spec, model=model, request_id="req-1").id
+            return jobs.create(conn, kind="train", spec=spec, model=model, request_id="req-1", queue=queue).id
 
-    def submit(self, model: str, **spec: Any) -> str:
+    def submit(self, model: str, queue: str = queues.SLOW, **spec: Any) -> str:
         """Store a job and send its message, as the API does."""
-        job_id = self.create(model, **spec)
+        job_id = self.create(model, queue, **spec)
         self.send(job_id)
         return job_id
 
     def send(self, job_id: str) -> None:
-        assert self._send(job_id)
+        assert self._send(self.job(job_id))
         with self.db.write() as conn:
             jobs.mark_sent(conn, job_id)
 

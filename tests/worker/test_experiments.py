@@ -10,7 +10,7 @@ import pytest
 from core import specs
 from core.model import file
 from core.steps import mapped
-from core.store import aliases, jobs, models
+from core.store import aliases, control, jobs, models
 from core.store.states import State
 from tests.core.experiments.runs import FEATURES, without_seconds
 from tests.services import wait_until
@@ -42,9 +42,7 @@ def post(stack: Stack, body: dict[str, Any], versions: list[tuple[str, int]] | N
     spec = specs.parse_job(body)
     with stack.db.write() as conn:
         stored = spec.model_dump(mode="json")
-        made = jobs.create(
-            conn, kind=spec.kind, spec=stored, corpora_used=[spec.corpus], versions_used=versions or []
-        )
+        made = jobs.create(conn, kind=spec.kind, spec=stored, uses=jobs.Uses([spec.corpus], versions or []))
     stack.send(made.id)
     return made.id
 
@@ -277,7 +275,7 @@ def test_every_kind_is_cancelled_within_a_second(processes: Stack) -> None:
 
         wait_until(under_way, f"{job['kind']} to be under way", 300)
         with stack.db.write() as conn:
-            jobs.cancel(conn, job_id)
+            control.cancel(conn, job_id)
         stack.await_state(job_id, State.CANCELLED)
         *_, cancelling, cancelled = [event for event in stack.events(job_id) if event.type == "state"]
         assert (cancelling.message, cancelled.message) == ("cancelling", "cancelled")

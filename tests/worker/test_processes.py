@@ -4,7 +4,7 @@ import json
 import time
 
 from core import wire
-from core.store import aliases, jobs
+from core.store import aliases, control
 from core.store.states import State
 from tests.services import RedisServer, wait_until
 from tests.worker.processes import DEADLINE_S, Stack
@@ -104,11 +104,26 @@ def test_a_running_job_is_cancelled_within_a_second(breakable: Stack) -> None:
     breakable.await_pass(job_id, 1)
     asked_at = time.monotonic()
     with breakable.db.write() as conn:
-        assert jobs.cancel(conn, job_id).state is State.CANCELLING
+        assert control.cancel(conn, job_id).state is State.CANCELLING
     wait_until(lambda: breakable.job(job_id).ended, "the end of the job", DEADLINE_S)
     assert time.monotonic() - asked_at < 1.0
     assert breakable.job(job_id).state is State.CANCELLED
     assert breakable.states(job_id) == ["queued", "running", "cancelling", "cancelled"]
+
+
+def test_a_job_whose_work_cannot_stop_is_cancelled_within_a_second_all_the_same(breakable: Stack) -> None:
+    worker = breakable.start()
+    job_id = breakable.submit("hung", passes=1000, pass_s=0, deaf_s=3)
+    wait_until(lambda: "deaf from now on" in worker.log(), "the deaf time")
+    asked_at = time.monotonic()
+    with breakable.db.write() as conn:
+        control.cancel(conn, job_id)
+    wait_until(lambda: breakable.job(job_id).ended, "the end of the job", DEADLINE_S)
+    assert time.monotonic() - asked_at < 1.0
+    # The worker is free when its work comes to a point where it can stop.
+    breakable.await_state(breakable.submit("next", passes=1, pass_s=0), State.SUCCEEDED)
+    assert breakable.states(job_id) == ["queued", "running", "cancelling", "cancelled"]
+    assert breakable.job(job_id).result is None
 
 
 def test_a_message_delivered_five_times_runs_the_job_once(breakable: Stack) -> None:

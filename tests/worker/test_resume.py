@@ -268,13 +268,12 @@ def test_nobody_waits_for_a_checkpoint_to_be_stored(
         job = jobs.create(conn, kind="train", spec={}, model="waiting")
         jobs.claim(conn, job.id, "here/1", 30)
     before = blob_count(training.db)
-    lease = Lease(context, job.id, "here/1", lambda: None)
+    lease = Lease(context, job.id, "here/1", lambda: None, lambda: None)
     made = Checkpoints(context, lease, Reporter(context, lease, 2), tmp_path)
     made.offer(Ending(1, 10))  # staged: it is too early to store
     assert blob_count(training.db) == before
     if why == "deadline":
-        monkeypatch.setattr("worker.checkpoints.LAST_S", -1.0)
-        made.keep_last()
+        made.keep_last(-1.0)
     else:
         wait_until(lambda: made.offer(Ending(2, 10)) or stored_pass(training.db, job.id) == 2, "the second")
         monkeypatch.setattr(Lease, "cancel", why == "cancel")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from core import wire
+from core import queues, wire
 from core.errors import NotFound, Unavailable
-from core.store import clock, events, jobs, models
+from core.store import clock, control, events, jobs, models
 from core.store.engine import Database
 from core.store.jobs import JobRow
 from core.store.states import State
@@ -35,7 +35,7 @@ def context(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[Conte
         worker_id="here",
         stop=threading.Event(),
         busy=threading.Event(),
-        send=lambda job_id: sent.append(job_id) is None,
+        send=lambda job: sent.append(job.id) is None,
         runners={"train": count},
     )
     yield made
@@ -238,7 +238,7 @@ def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) ->
     thread.start()
     wait_until(lambda: job_of(context, job_id).state is State.RUNNING, "the job to run")
     with context.db.write() as conn:
-        jobs.cancel(conn, job_id)
+        control.cancel(conn, job_id)
     thread.join(5)
     assert closed.is_set()
     assert job_of(context, job_id).state is State.CANCELLED
@@ -247,19 +247,19 @@ def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) ->
 def test_a_sweep_sends_each_forgotten_job_once(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "RESEND_AFTER_S", 0.0)
     sent: list[str] = []
-    context = dataclasses.replace(context, send=lambda job_id: sent.append(job_id) is None)
+    context = dataclasses.replace(context, send=lambda job: sent.append(job.id) is None)
     forgotten, queued = create(context), create(context)
-    context.redis.rpush(wire.QUEUE, json.dumps({"headers": {"argsrepr": f"['{queued}']"}}))
+    context.redis.rpush(queues.SLOW, json.dumps({"headers": {"argsrepr": f"['{queued}']"}}))
     ended: list[int] = []
     watchdog = Watchdog(context.busy, ended.append)
     reaper.sweep(context, watchdog)
     assert sent == [forgotten]
     assert job_of(context, forgotten).sent_at is not None
     assert job_of(context, queued).sent_at is None
-    context.redis.delete(wire.QUEUE)
+    context.redis.delete(queues.SLOW)
     with context.db.write() as conn:
-        jobs.cancel(conn, forgotten)
-        jobs.cancel(conn, queued)
+        control.cancel(conn, forgotten)
+        control.cancel(conn, queued)
     assert ended == []
 
 
@@ -271,7 +271,7 @@ def test_a_sweep_without_a_broker_marks_nothing_as_sent(
     reaper.sweep(dataclasses.replace(context, send=lambda _: False), Watchdog(context.busy))
     assert job_of(context, job_id).sent_at is None
     with context.db.write() as conn:
-        jobs.cancel(conn, job_id)
+        control.cancel(conn, job_id)
 
 
 def test_the_watchdog_ends_only_a_worker_that_is_idle_while_messages_wait(

@@ -12,7 +12,7 @@ from core import specs
 from core.corpus import formats, generate
 from core.model.tagger import Tagger
 from core.settings import Settings
-from core.store import aliases, corpora, jobs, models
+from core.store import aliases, control, corpora, jobs, models
 from core.store.corpora import CorpusRow
 from core.store.ids import new_id
 from core.store.states import State
@@ -72,7 +72,7 @@ def post(stack: Stack, corpus: CorpusRow, model: str, **more: Any) -> str:
     used = [corpus.id] + ([spec.dev.corpus] if isinstance(spec.dev, specs.DevCorpus) else [])
     with stack.db.write() as conn:
         stored = spec.model_dump(mode="json")
-        job_id = jobs.create(conn, kind="train", spec=stored, corpora_used=used, model=model).id
+        job_id = jobs.create(conn, kind="train", spec=stored, uses=jobs.Uses(used), model=model).id
     stack.send(job_id)
     return job_id
 
@@ -156,7 +156,7 @@ def test_a_trainer_cancelled_in_mid_pass_stops_within_a_second(training: Stack) 
     training.start("worker")
     training.await_pass(job_id, 1)
     with training.db.write() as conn:
-        asked = jobs.cancel(conn, job_id)
+        asked = control.cancel(conn, job_id)
     assert asked.state is State.CANCELLING
     wait_until(lambda: training.job(job_id).ended, "the end of the job", 10)
     ended = training.job(job_id)

@@ -42,7 +42,7 @@ def add_job(db: Database, corpora_used: Iterable[str] = (), model: str = "chunke
             conn,
             kind="train",
             spec={"kind": "train", "model": model},
-            corpora_used=list(corpora_used),
+            uses=jobs.Uses(list(corpora_used)),
             model=model,
             request_id="req-1",
         )

@@ -1,7 +1,7 @@
 import pytest
 import sqlalchemy as sa
 
-from core.store import blobs, checkpoints, clock, events, jobs, tables
+from core.store import blobs, checkpoints, clock, control, events, jobs, tables
 from core.store.engine import Database
 from core.store.ids import new_id
 from core.store.jobs import JobRow
@@ -80,7 +80,7 @@ def test_the_end_of_a_job_removes_its_checkpoint_and_a_requeue_keeps_it(db: Data
         elif end == "fail":
             jobs.fail(conn, job.id, "w2", {"code": "x", "message": "x"})
         elif end == "cancel":
-            jobs.cancel(conn, job.id)
+            control.cancel(conn, job.id)
             jobs.cancelled(conn, job.id, "w2")
         else:
             jobs.reap(conn, clock.now(conn) + LATER, max_attempts=1)
@@ -95,7 +95,7 @@ def test_a_queued_job_that_is_cancelled_loses_its_checkpoint_too(db: Database) -
     save(db, job, 3, b"three")
     with db.write() as conn:
         jobs.requeue(conn, job.id, "w1")
-        assert jobs.cancel(conn, job.id).state is State.CANCELLED
+        assert control.cancel(conn, job.id).state is State.CANCELLED
     assert blobs_in(db) == before
 
 

@@ -84,7 +84,7 @@ def test_creating_a_job_and_deleting_its_corpus_at_once_never_both_succeed(db: D
         corpus_id = add_corpus(db).id
         created, deleted = race(
             db,
-            Attempt(partial(jobs.create, kind="train", spec={}, corpora_used=[corpus_id]), NotFound),
+            Attempt(partial(jobs.create, kind="train", spec={}, uses=jobs.Uses([corpus_id])), NotFound),
             Attempt(partial(corpora.delete, corpus_id=corpus_id), TagsmithError),
         )
         assert created != deleted

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from core.errors import Unavailable
-from core.store import clock, corpora, events, jobs
+from core.store import clock, control, corpora, events, jobs
 from core.store.engine import Database
 from core.store.events import Draft
 from core.store.ids import ALPHABET, new_id
@@ -61,10 +61,10 @@ def test_a_read_connection_sees_one_state_and_cannot_write(db: Database) -> None
     with db.read() as reader:
         before = jobs.get(reader, job.id)
         with db.write() as writer:
-            jobs.cancel(writer, job.id)
+            control.cancel(writer, job.id)
         assert jobs.get(reader, job.id) == before
     with pytest.raises(DBAPIError), db.read() as reader:
-        jobs.cancel(reader, job.id)
+        control.cancel(reader, job.id)
 
 
 def test_an_exception_undoes_everything(db: Database) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from core.errors import Conflict, NotFound
-from core.store import clock, events, jobs, models
+from core.store import clock, control, events, jobs, models
 from core.store.engine import Database
 from core.store.jobs import JobRow, LeaseLost, Signals
 from core.store.states import TERMINAL, TRANSITIONS, State, Transition
@@ -113,7 +113,7 @@ def test_heartbeat_renews_stores_progress_and_brings_the_wish_to_cancel(db: Data
     assert job.lease_until is not None
     assert beaten.lease_until - job.lease_until > timedelta(seconds=25)
     with db.write() as conn:
-        jobs.cancel(conn, job.id)
+        control.cancel(conn, job.id)
     with db.write() as conn:
         assert jobs.heartbeat(conn, job.id, "w1", 60) == Signals(cancel=True, lost=False)
     with db.read() as conn:
@@ -175,11 +175,11 @@ def test_a_zombie_can_neither_publish_nor_end_nor_beat(db: Database) -> None:
 def test_cancel_of_a_queued_job_ends_it_at_once_and_for_good(db: Database) -> None:
     job = add_job(db)
     with db.write() as conn:
-        cancelled = jobs.cancel(conn, job.id)
+        cancelled = control.cancel(conn, job.id)
     assert (cancelled.state, cancelled.cancel_requested) == (State.CANCELLED, True)
     assert cancelled.finished_at is not None
     with db.write() as conn:
-        assert jobs.cancel(conn, job.id) == cancelled
+        assert control.cancel(conn, job.id) == cancelled
         assert jobs.claim(conn, job.id, "w1", LEASE_S) is None
     assert states_of(db, job.id) == ["queued", "cancelled"]
 
@@ -187,8 +187,8 @@ def test_cancel_of_a_queued_job_ends_it_at_once_and_for_good(db: Database) -> No
 def test_cancel_of_a_running_job_goes_through_its_worker(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        asked = jobs.cancel(conn, job.id)
-        again = jobs.cancel(conn, job.id)
+        asked = control.cancel(conn, job.id)
+        again = control.cancel(conn, job.id)
     assert asked == again
     assert (asked.state, asked.lease_owner, asked.finished_at) == (State.CANCELLING, "w1", None)
     with db.write() as conn:
@@ -200,7 +200,7 @@ def test_cancel_of_a_running_job_goes_through_its_worker(db: Database) -> None:
 def test_a_cancel_that_comes_too_late_leaves_the_result(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        jobs.cancel(conn, job.id)
+        control.cancel(conn, job.id)
         assert jobs.succeed(conn, job.id, "w1", {"version": 1}).state is State.SUCCEEDED
 
 
@@ -247,7 +247,7 @@ def test_the_reaper_requeues_then_fails_with_worker_lost(db: Database) -> None:
 def test_a_job_being_cancelled_when_its_worker_dies_is_cancelled(db: Database, max_attempts: int) -> None:
     job = add_running(db)
     with db.write() as conn:
-        jobs.cancel(conn, job.id)
+        control.cancel(conn, job.id)
     (reaped,) = reap_later(db, max_attempts)
     assert (reaped.state, reaped.error) == (State.CANCELLED, None)
     assert reaped.finished_at is not None
@@ -305,7 +305,9 @@ def make_state(db: Database, state: State) -> JobRow:
     steps: dict[State, list[Callable[[Connection, str], object]]] = {
         State.QUEUED: [],
         State.RUNNING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S)],
-        State.CANCELLING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S), jobs.cancel],
+        State.CANCELLING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S), control.cancel],
+        State.PAUSING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S), control.pause],
+        State.PAUSED: [control.pause],
         State.SUCCEEDED: [
             lambda c, j: jobs.claim(c, j, "w1", LEASE_S),
             lambda c, j: jobs.succeed(c, j, "w1", {}),
@@ -314,7 +316,7 @@ def make_state(db: Database, state: State) -> JobRow:
             lambda c, j: jobs.claim(c, j, "w1", LEASE_S),
             lambda c, j: jobs.fail(c, j, "w1", {"code": "x", "message": "x"}),
         ],
-        State.CANCELLED: [jobs.cancel],
+        State.CANCELLED: [control.cancel],
     }
     job = add_job(db)
     with db.write() as conn:
@@ -326,27 +328,33 @@ def make_state(db: Database, state: State) -> JobRow:
 ACTIONS: dict[Transition, Callable[[Connection, str], object]] = {
     Transition.SUCCEED: lambda c, j: jobs.succeed(c, j, "w1", {}),
     Transition.FAIL: lambda c, j: jobs.fail(c, j, "w1", {"code": "x", "message": "x"}),
-    Transition.CANCEL: jobs.cancel,
+    Transition.CANCEL: control.cancel,
     Transition.STOP: lambda c, j: jobs.cancelled(c, j, "w1"),
+    Transition.PAUSE: control.pause,
+    Transition.SUSPEND: lambda c, j: jobs.suspended(c, j, "w1"),
+    Transition.RESUME: control.resume,
     Transition.REQUEUE: lambda c, j: jobs.requeue(c, j, "w1"),
 }
-REACHABLE = [State.QUEUED, State.RUNNING, State.CANCELLING, State.SUCCEEDED, State.FAILED, State.CANCELLED]
+#: What is so already when it is asked for.
+ASKED_AGAIN = {
+    Transition.CANCEL: {State.CANCELLING, State.CANCELLED},
+    Transition.PAUSE: {State.PAUSING, State.PAUSED},
+}
 
 
-@pytest.mark.parametrize("state", REACHABLE)
+@pytest.mark.parametrize("state", list(State))
 @pytest.mark.parametrize("transition", list(ACTIONS))
 def test_every_transition_does_what_the_table_says_or_is_a_conflict(
     db: Database, transition: Transition, state: State
 ) -> None:
     job = make_state(db, state)
-    asked_again = transition is Transition.CANCEL and state in (State.CANCELLING, State.CANCELLED)
     if state in TRANSITIONS[transition]:
         with db.write() as conn:
             moved = ACTIONS[transition](conn, job.id)
         assert isinstance(moved, JobRow)
         assert moved.state is TRANSITIONS[transition][state]
         assert moved.last_seq == job.last_seq + 1
-    elif asked_again:
+    elif state in ASKED_AGAIN.get(transition, ()):
         with db.write() as conn:
             assert ACTIONS[transition](conn, job.id) == job
     else:
@@ -364,7 +372,7 @@ def test_no_transition_leaves_a_terminal_state() -> None:
 def test_lists_go_newest_first_by_keyset_with_filters(db: Database) -> None:
     made = [add_job(db, model="paged") for _ in range(7)]
     with db.write() as conn:
-        jobs.cancel(conn, made[3].id)
+        control.cancel(conn, made[3].id)
     seen: list[str] = []
     cursor = None
     for size in (3, 3, 1):

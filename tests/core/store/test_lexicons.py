@@ -65,13 +65,13 @@ def test_an_unknown_lexicon_is_not_found_anywhere(db: Database) -> None:
             act(conn, "lex_none")
         assert caught.value.code == "lexicon_not_found"
     with pytest.raises(NotFound), db.write() as conn:
-        jobs.create(conn, kind="train", spec={}, lexicons_used=["lex_none"])
+        jobs.create(conn, kind="train", spec={}, uses=jobs.Uses(lexicons=["lex_none"]))
 
 
 def test_a_lexicon_cannot_be_deleted_under_a_job_until_that_has_ended(db: Database) -> None:
     row = add(db, b"held\n")
     with db.write() as conn:
-        job = jobs.create(conn, kind="train", spec={}, lexicons_used=[row.id, row.id])
+        job = jobs.create(conn, kind="train", spec={}, uses=jobs.Uses(lexicons=[row.id, row.id]))
     with pytest.raises(Conflict, match=job.id) as caught, db.write() as conn:
         lexicons.delete(conn, row.id)
     assert caught.value.code == "lexicon_in_use"
@@ -88,7 +88,9 @@ def test_creating_a_job_and_deleting_its_lexicon_at_once_never_both_succeed(db: 
         lexicon_id = add(db, f"raced {number}\n".encode()).id
         created, deleted = race(
             db,
-            Attempt(partial(jobs.create, kind="train", spec={}, lexicons_used=[lexicon_id]), NotFound),
+            Attempt(
+                partial(jobs.create, kind="train", spec={}, uses=jobs.Uses(lexicons=[lexicon_id])), NotFound
+            ),
             Attempt(partial(lexicons.delete, lexicon_id=lexicon_id), TagsmithError),
         )
         assert created != deleted

@@ -85,6 +85,6 @@ def test_a_database_of_the_first_revision_is_brought_up_with_its_rows_and_back(
     migrate.downgrade(empty_database_url, "0001")
     with db.read() as conn:
         assert not sa.inspect(conn).has_table("job_checkpoint")
-        assert jobs.get(conn, "job_old").id == "job_old"
+        assert conn.execute(sa.select(tables.job.c.id)).scalar_one() == "job_old"
         assert conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one() == before
     db.dispose()

@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 
 from core.errors import Conflict, Invalid, NotFound, TagsmithError
-from core.store import aliases, jobs, models, references
+from core.store import aliases, control, jobs, models, references
 from core.store.engine import Database
 from tests.core.store.races import Attempt, race
 from tests.core.store.samples import add_version
@@ -44,15 +44,15 @@ def test_a_version_cannot_be_deleted_under_a_job_that_starts_from_it_until_that_
 ) -> None:
     add_version(db, "start")
     with db.write() as conn:
-        job = jobs.create(conn, kind="train", spec={}, versions_used=[("start", 1)], model="start")
+        job = jobs.create(conn, kind="train", spec={}, uses=jobs.Uses(versions=[("start", 1)]), model="start")
     with db.write() as conn, pytest.raises(Conflict, match=job.id) as caught:
         models.delete_version(conn, "start", 1)
     assert caught.value.code == "version_in_use"
     with db.write() as conn:
-        jobs.cancel(conn, job.id)
+        control.cancel(conn, job.id)
         models.delete_version(conn, "start", 1)
     with db.write() as conn, pytest.raises(NotFound) as missing:
-        jobs.create(conn, kind="train", spec={}, versions_used=[("start", 1)], model="start")
+        jobs.create(conn, kind="train", spec={}, uses=jobs.Uses(versions=[("start", 1)]), model="start")
     assert missing.value.code == "version_not_found"
 
 
@@ -64,7 +64,7 @@ def test_creating_a_job_and_deleting_the_version_it_starts_from_at_once_never_bo
         used = [("contested", number)]
         created, deleted = race(
             db,
-            Attempt(partial(jobs.create, kind="train", spec={}, versions_used=used), NotFound),
+            Attempt(partial(jobs.create, kind="train", spec={}, uses=jobs.Uses(versions=used)), NotFound),
             Attempt(partial(models.delete_version, name="contested", number=number), TagsmithError),
         )
         assert created != deleted

@@ -1,0 +1,195 @@
+"""Tagging under change: 200 clients for a minute, an alias that moves every second, an API process that is restarted.
+
+Two versions, whose labels tell them apart, on PostgreSQL, behind two API processes. Every answer must be a 200 whose
+tags are all of the version it names. What a client may meet instead is a connection that the restarted process closed
+before it took the request: the client then connects again, as any HTTP client does, and that is counted.
+
+python -m benchmarks.rollout
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.cli.background import BackgroundStack
+from app.client import Client
+from benchmarks import common
+from core.corpus.generate import generate
+from core.settings import Settings
+from tests.services import PostgresServer
+
+CLIENTS = 200
+MODEL = "rolled"
+#: Rows of a request: some sentences, so that an answer that mixed versions would show it.
+SENTENCES = 5
+
+
+@dataclass
+class Seen:
+    """What the clients met."""
+
+    versions: Counter[int] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    mixed: int = 0
+    #: Connections that ended before the first byte of an answer, and connections that were refused.
+    closed: int = 0
+    refused: int = 0
+
+
+def marked(mark: str) -> bytes:
+    """A corpus whose every label ends in `mark`."""
+    lines = b"".join(generate("references", 300, 1)).decode().splitlines()
+    return "\n".join(f"{line}-{mark}" if line.strip() else "" for line in lines).encode() + b"\n"
+
+
+def publish(client: Client) -> dict[int, str]:
+    """Train the two versions, and give the mark of each."""
+    marks = {}
+    for mark in ("one", "two"):
+        spec = {"model": MODEL, "corpus": client.upload(marked(mark)).id, "promote": "champion"}
+        job = client.wait(client.train({**spec, "trainer": {"kind": "sgd-l1", "passes": 3}}).id)
+        if job.result is None:
+            raise SystemExit(f"the job {job.state}: {job.error}")
+        marks[int(job.result["version"])] = mark
+    return marks
+
+
+def request_of(host: str) -> bytes:
+    """The bytes of a request to tag the first sentences of the corpus."""
+    text = b"".join(generate("references", SENTENCES, 1)).decode()
+    sentences = [
+        [line.split()[:-1] for line in block.splitlines()] for block in text.split("\n\n") if block.strip()
+    ]
+    body = json.dumps({"model": MODEL, "sentences": sentences}).encode()
+    head = f"POST /tag HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Read one answer: status and body."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    lengths = [line.split(":")[1] for line in head if line.lower().startswith("content-length:")]
+    return int(head[0].split()[1]), await reader.readexactly(int(lengths[0]))
+
+
+async def tag_until(
+    end: float, address: tuple[str, int], request: bytes, marks: dict[int, str], seen: Seen
+) -> None:
+    """Tag over and over on one connection, and make another when it is closed."""
+    while time.monotonic() < end:
+        try:
+            reader, writer = await asyncio.open_connection(*address)
+        except OSError:
+            seen.refused += 1
+            await asyncio.sleep(0.05)
+            continue
+        try:
+            while time.monotonic() < end:
+                began = time.perf_counter()
+                writer.write(request)
+                status, body = await answer_of(reader)
+                seen.seconds.append(time.perf_counter() - began)
+                note(status, body, marks, seen)
+        except (OSError, asyncio.IncompleteReadError):
+            seen.closed += 1
+        finally:
+            writer.close()
+
+
+def note(status: int, body: bytes, marks: dict[int, str], seen: Seen) -> None:
+    """Judge one answer."""
+    seen.statuses[status] += 1
+    if status != 200:
+        return
+    answer = json.loads(body)
+    seen.versions[answer["version"]] += 1
+    mark = marks[answer["version"]]
+    seen.mixed += not all(tag.endswith(mark) for tags in answer["tags"] for tag in tags)
+
+
+async def moves(end: float, client: Client, versions: list[int]) -> int:
+    """Move the alias every second."""
+    count = 0
+    while time.monotonic() < end:
+        await asyncio.to_thread(client.promote, MODEL, versions[count % len(versions)])
+        count += 1
+        await asyncio.sleep(1)
+    return count
+
+
+async def restart(data_dir: Path, after_s: float) -> bool:
+    """Ask an API process to end, and tell whether another came in its place."""
+    await asyncio.sleep(after_s)
+    path = data_dir / "run" / "api-1.pid"
+    first = json.loads(path.read_text())[0]
+    os.kill(first, signal.SIGTERM)
+    for _ in range(600):
+        await asyncio.sleep(0.1)
+        if path.exists() and (text := path.read_text()) and json.loads(text)[0] != first:
+            return True
+    return False
+
+
+async def load(
+    stack: BackgroundStack, client: Client, marks: dict[int, str], seconds: float
+) -> dict[str, Any]:
+    """Let the clients loose."""
+    place = urlsplit(stack.url)
+    address = (str(place.hostname), int(place.port or 80))
+    request, seen, end = request_of(place.netloc), Seen(), time.monotonic() + seconds
+    clients = [tag_until(end, address, request, marks, seen) for _ in range(CLIENTS)]
+    moved, restarted, *_ = await asyncio.gather(
+        moves(end, client, list(marks)), restart(stack.settings.data_dir, seconds / 3), *clients
+    )
+    parts = quantiles(seen.seconds, n=100)
+    return {
+        "clients": CLIENTS,
+        "seconds": seconds,
+        "answers": sum(seen.statuses.values()),
+        "statuses": {str(status): count for status, count in sorted(seen.statuses.items())},
+        "by_version": {str(version): count for version, count in sorted(seen.versions.items())},
+        "answers_of_mixed_versions": seen.mixed,
+        "alias_moves": moved,
+        "api_process_restarted": restarted,
+        "connections_closed_by_the_restart": seen.closed,
+        "connections_refused": seen.refused,
+        "seconds_median": round(parts[49], 4),
+        "seconds_p99": round(parts[98], 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
+    parser.add_argument("--data", type=Path, help="not needed: the corpora are made up")
+    options = parser.parse_args()
+    server = PostgresServer()
+    try:
+        server.start()
+        with tempfile.TemporaryDirectory() as folder:
+            given = {"port": 0, "data_dir": Path(folder) / "data", "database_url": server.url}
+            stack = BackgroundStack(Settings.from_env({}, {**given, "api_processes": 2, "workers": 2}))
+            with stack, Client(stack.url) as client:
+                result = asyncio.run(load(stack, client, publish(client), options.seconds))
+    finally:
+        server.stop()
+    print(common.record("rollout", result).read_text())
+    if set(result["statuses"]) != {"200"} or result["answers_of_mixed_versions"]:
+        raise SystemExit("the bar was missed")
+
+
+if __name__ == "__main__":
+    main()
