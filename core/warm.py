@@ -4,7 +4,9 @@ What serving needs and what training needs are apart: a process that only serves
 """
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -47,6 +49,11 @@ def serving() -> float:
 def training() -> float:
     """Make ready what a worker may ever run: serving's kernels and every trainer. Returns the seconds it took."""
     return _seconds(_training)
+
+
+def cache_kernels(processes: int) -> float:
+    """Fill the cache with what a worker may ever run, trainers in so many processes. Returns the seconds it took."""
+    return _seconds(lambda: _cache_kernels(processes))
 
 
 def trainer(spec: TrainerSpec) -> float:
@@ -127,6 +134,15 @@ def _training() -> None:
     for example in EXAMPLES.values():
         _example(example)
     _evaluation()
+
+
+def _cache_kernels(processes: int) -> None:
+    first, *others = dict.fromkeys(EXAMPLES.values())
+    # What trainers share is compiled once, before they part.
+    _example(first)
+    _evaluation()
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_example, others))
 
 
 @cache
