@@ -155,7 +155,8 @@ class LineReader(ABC):
         if newline >= 0:
             self._line_start = len(self._pending) + newline + 1
         self._pending += piece
-        too_long = len(self._pending) - self._line_start > self._max_line_bytes + 1
+        mark = len(_BYTE_ORDER_MARK) if self._at_start else 0
+        too_long = len(self._pending) - self._line_start > self._max_line_bytes + 1 + mark
         if too_long or self._line_start >= _BATCH_BYTES:
             self._scan_lines()
         if too_long:
@@ -170,6 +171,7 @@ class LineReader(ABC):
         self._raise_when_full()
         self._pending.clear()
         self._line_start = 0
+        self._at_start = False
         self._skipping = True
 
     def _scan_lines(self) -> None:

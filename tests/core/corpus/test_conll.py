@@ -208,6 +208,21 @@ def test_a_line_over_the_limit_is_refused_and_the_next_ones_are_still_looked_at(
     ]
 
 
+@pytest.mark.parametrize("cut", [1, 7, None])
+def test_a_byte_order_mark_is_none_behind_a_first_line_over_the_limit(cut: int | None) -> None:
+    data = b"x" * (LINE + 1) + b"\n\xef\xbb\xbf\n"
+    assert [(fault.line, fault.reason[:8]) for fault in faults_of(data, cut=cut)] == [
+        (1, "longer t"),
+        (2, "1 column"),
+    ]
+
+
+@pytest.mark.parametrize("cut", [1, 7])
+def test_a_byte_order_mark_does_not_count_towards_the_limit(cut: int) -> None:
+    data = b"\xef\xbb\xbf" + b"x" * (LINE - 2) + b" O\n"
+    assert read_conll(pieces(data, cut), max_line_bytes=LINE).tokens == 1
+
+
 def test_a_line_of_the_very_limit_is_read_however_it_is_cut() -> None:
     data = b"a" * (LINE - 2) + b" X\n" + b"b" * (LINE - 2) + b" X"
     for cut in (1, 3, LINE, LINE + 1, 5000):
