@@ -14,6 +14,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("features",),
     ("readers",),
     ("imports",),
+    ("control",),
+    ("rollout",),
     ("zhou", "--part", "two-stage", "--rounds", "1"),
 )
 #: More than ten minutes each.
