@@ -77,6 +77,10 @@ def stored_pass(db: Database, job_id: str) -> int:
     return 0 if found is None else found.pass_number
 
 
+def ended(stack: Stack, job_id: str) -> bool:
+    return stack.job(job_id).state in (State.SUCCEEDED, State.FAILED)
+
+
 def blob_count(db: Database) -> int:
     with db.read() as conn:
         return int(conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one())
@@ -110,10 +114,11 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
     before = blob_count(training.db)
     job_id = post(training, corpus, "phoenix", trainer=trainer, dev={"fraction": 0.1})
     training.start("worker")
-    wait_until(lambda: stored_pass(training.db, job_id) >= 10, "a checkpoint", 300)
+    # The first one: how soon another follows depends on how long it took to store.
+    wait_until(lambda: stored_pass(training.db, job_id) >= 1 or ended(training, job_id), "a checkpoint", 100)
     training.worker_of(job_id).kill()
     assert training.job(job_id).state is State.RUNNING
-    made_before = max(passes_of(training.events(job_id)))
+    made_before = max(passes_of(training.events(job_id)), default=0)
     assert made_before < expected.passes
     training.start("worker")
     job = training.await_state(job_id, State.SUCCEEDED, State.FAILED)
@@ -125,7 +130,7 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
     found = training.events(job_id)
     assert passes_of(found) == list(range(1, expected.passes + 1))
     (resumed,) = [event for event in found if event.message.startswith("resumed after pass")]
-    assert resumed.data["pass"] >= 10
+    assert resumed.data["pass"] >= 1
     made = made_before + expected.passes - resumed.data["pass"]
     assert made < 1.5 * expected.passes
     assert job.result is not None
