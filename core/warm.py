@@ -34,7 +34,7 @@ from core.model.build import build_model
 from core.model.decoding import Wanted, decode
 from core.model.explanation import explain
 from core.model.file import save
-from core.model.tagger import Sentence, Tagger
+from core.model.tagger import Coded, Sentence, Tagger
 from core.specs import DevFraction, TrainSpec
 from core.steps import finished
 
@@ -62,7 +62,7 @@ def trainer(spec: TrainerSpec) -> float:
 
 
 def evaluation() -> float:
-    """Make ready what compares versions, and serving's kernels. Returns the seconds it took."""
+    """Make ready what compares versions, and what that shares with serving. Returns the seconds it took."""
     return _seconds(_evaluation)
 
 
@@ -72,18 +72,34 @@ def _seconds(action: Callable[[], None]) -> float:
     return perf_counter() - began
 
 
+#: Templates of label pairs have a kernel of their own.
+_PLAIN = (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]"))
+
+
 @cache
-def _serving() -> None:
+def _basics() -> None:
+    """What serving and every trainer share."""
     report.warm()
     formats.warm()
-    # Templates of label pairs have a kernel of their own.
-    for features in (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]")):
-        _serve(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
-    _match()
+    for features in _PLAIN:
+        _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
 
 
+@cache
+def _serving() -> None:
+    _basics()
+    for features in _PLAIN:
+        tagger, coded = _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
+        decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
+        list(explain(tagger, coded, decoded, [(0, 0)]))
+
+
+@cache
 def _match() -> None:
-    """Make a model of every kind of column that looks into a lexicon, raw text or the words of the training text."""
+    """Make a model of every kind of column that looks into a lexicon, raw text or the words of the training text.
+
+    Nobody waits for this at a start: such a model is made ready when it is opened.
+    """
     words, clusters, text = ("lex_" + digit * 40 for digit in "012")
     lexicons = {
         words: Lexicon("words", ("a a", "b"), ()),
@@ -103,12 +119,12 @@ def _match() -> None:
     templates = "\n".join(f"U{name}:%x[0,{name}]" for name in columns)
     features = FeatureSpec.model_validate({"templates": templates, "derived": columns})
     corpus = read_segmented([b"aa b cc\nb aa cc\naa b aa\n"], max_line_bytes=_MAX_LINE_BYTES)
-    _serve(corpus, features, ["a", "a", "b", "d"], lexicons)
+    _tagged(corpus, features, ["a", "a", "b", "d"], lexicons)
 
 
-def _serve(
+def _tagged(
     corpus: Corpus, features: FeatureSpec, sentence: Sentence, lexicons: Lexicons = NO_LEXICONS
-) -> None:
+) -> tuple[Tagger, Coded]:
     """Compile a corpus and tag with a model, from its file, in which every feature has a weight."""
     compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus, lexicons)
     problem = compiled.problem
@@ -120,35 +136,37 @@ def _serve(
         tagger = Tagger.open(path)
         coded = tagger.code([sentence])
         tagger.decode(coded)
-        decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
-        list(explain(tagger, coded, decoded, [(0, 0)]))
+        return tagger, coded
 
 
 @cache
 def _evaluation() -> None:
-    _serving()
+    _basics()
     finished(resampled_f1([np.ones((2, 3), np.int64)], 1, 1))
 
 
 def _training() -> None:
+    for make_ready in (_serving, _match, _evaluation):
+        make_ready()
     for example in EXAMPLES.values():
         _example(example)
-    _evaluation()
 
 
 def _cache_kernels(processes: int) -> None:
     first, *others = dict.fromkeys(EXAMPLES.values())
     # What trainers share is compiled once, before they part.
     _example(first)
-    _evaluation()
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_example, others))
+        apart = [pool.submit(make_ready) for make_ready in (_serving, _match, _evaluation)]
+        apart += [pool.submit(_example, other) for other in others]
+    for each in apart:
+        each.result()
 
 
 @cache
 def _example(trainer: TrainerSpec) -> None:
     """Run an example once, however many kinds share it."""
-    _serving()
+    _basics()
     corpus = _corpus()
     # Only the pairs of the data, and a selection that keeps every template: both are kernels, all others are the same.
     features = FeatureSpec(pairs="seen", select=InformationGain(kind="information-gain", templates=1000))
