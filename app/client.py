@@ -4,17 +4,14 @@
 `for event in client.follow(job.id)`, `client.tag("chunker", [["He", "reckons"]]).tags`.
 """
 
-import io
-import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
+from app.connection import ApiError, Connection, part
 from app.records import (
     TERMINAL,
     Alias,
@@ -36,53 +33,15 @@ __all__ = [
     "Template", "Version",
 ]  # fmt: skip
 
-T = TypeVar("T")
-
-#: Uploads and first requests of a cold model take a while; nothing takes longer than this.
-TIMEOUT_S = 60.0
-#: The server pings a quiet stream every 15 s, so this much silence means that the connection is gone.
-SILENCE_S = 45.0
 #: How long `follow` keeps trying to reach a server that is away, and how long it waits between tries.
 PATIENCE_S = 60.0
 RETRY_S = 0.5
 
-#: How the ending of a file's name says that it is compressed.
-ENCODINGS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
-
 Sentence = Sequence[str] | Sequence[Sequence[str]]
 
 
-class ApiError(Exception):
-    """The server answered with a problem; its parts are here."""
-
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
-        self.status = status
-        self.problem = dict(problem)
-        self.code: str = problem.get("code", "unknown")
-        self.detail: str = problem.get("detail", "")
-        self.request_id: str = problem.get("request_id", "")
-        self.errors: list[dict[str, Any]] = list(problem.get("errors", ()))
-        super().__init__(f"{status} {self.code}: {self.detail}{''.join(map(_shown, self.errors[:5]))}")
-
-
-class Client:
+class Client(Connection):
     """Calls a Tagsmith server. Use it as a context manager, or close it."""
-
-    def __init__(self, base_url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=timeout_s)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Corpora
 
@@ -106,11 +65,11 @@ class Client:
 
     def corpus(self, corpus_id: str) -> Corpus:
         """Give one corpus."""
-        return make(Corpus, self._call("GET", f"/corpora/{_part(corpus_id)}"))
+        return make(Corpus, self._call("GET", f"/corpora/{part(corpus_id)}"))
 
     def report(self, corpus_id: str) -> dict[str, Any]:
         """Give what was counted in a corpus."""
-        return dict(self._call("GET", f"/corpora/{_part(corpus_id)}/report"))
+        return dict(self._call("GET", f"/corpora/{part(corpus_id)}/report"))
 
     def content(
         self,
@@ -122,11 +81,11 @@ class Client:
         """Give the text of a corpus as it came, or in a format, with the labels that a model gives to it."""
         params = {key: str(value) for key, value in (options or {}).items()}
         params |= {key: value for key, value in (("format", format), ("model", model)) if value}
-        return self._response("GET", f"/corpora/{_part(corpus_id)}/content", params=params).content
+        return self._response("GET", f"/corpora/{part(corpus_id)}/content", params=params).content
 
     def delete_corpus(self, corpus_id: str) -> None:
         """Remove a corpus."""
-        self._response("DELETE", f"/corpora/{_part(corpus_id)}")
+        self._response("DELETE", f"/corpora/{part(corpus_id)}")
 
     # Lexicons
 
@@ -142,15 +101,15 @@ class Client:
 
     def lexicon(self, lexicon_id: str) -> Lexicon:
         """Give one lexicon."""
-        return make(Lexicon, self._call("GET", f"/lexicons/{_part(lexicon_id)}"))
+        return make(Lexicon, self._call("GET", f"/lexicons/{part(lexicon_id)}"))
 
     def lexicon_content(self, lexicon_id: str) -> bytes:
         """Give the text of a lexicon as it came, decompressed."""
-        return self._response("GET", f"/lexicons/{_part(lexicon_id)}/content").content
+        return self._response("GET", f"/lexicons/{part(lexicon_id)}/content").content
 
     def delete_lexicon(self, lexicon_id: str) -> None:
         """Remove a lexicon; not one that a job still needs."""
-        self._response("DELETE", f"/lexicons/{_part(lexicon_id)}")
+        self._response("DELETE", f"/lexicons/{part(lexicon_id)}")
 
     # Features
 
@@ -187,15 +146,15 @@ class Client:
 
     def output(self, job_id: str) -> bytes:
         """Give the corpus that a finished job wrote."""
-        return self._response("GET", f"/jobs/{_part(job_id)}/output").content
+        return self._response("GET", f"/jobs/{part(job_id)}/output").content
 
     def table(self, job_id: str) -> str:
         """Give the table of a finished job as CSV."""
-        return self._response("GET", f"/jobs/{_part(job_id)}/table.csv").text
+        return self._response("GET", f"/jobs/{part(job_id)}/table.csv").text
 
     def plot(self, job_id: str) -> str:
         """Give the learning curves of a finished job as SVG."""
-        return self._response("GET", f"/jobs/{_part(job_id)}/plot.svg").text
+        return self._response("GET", f"/jobs/{part(job_id)}/plot.svg").text
 
     def jobs(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
         """List jobs, newest first."""
@@ -203,7 +162,7 @@ class Client:
 
     def job(self, job_id: str) -> Job:
         """Give a job as it stands."""
-        return make(Job, self._call("GET", f"/jobs/{_part(job_id)}"))
+        return make(Job, self._call("GET", f"/jobs/{part(job_id)}"))
 
     def cancel(self, job_id: str) -> Job:
         """Ask a job to stop."""
@@ -222,13 +181,13 @@ class Client:
         return self._ask(job_id, "retry")
 
     def _ask(self, job_id: str, wish: str) -> Job:
-        return make(Job, self._call("POST", f"/jobs/{_part(job_id)}/{wish}"))
+        return make(Job, self._call("POST", f"/jobs/{part(job_id)}/{wish}"))
 
     def events(self, job_id: str, *, after: int = 0) -> list[Event]:
         """List what has happened to a job since event `after`."""
         found: list[Event] = []
         while True:
-            page = self._call("GET", f"/jobs/{_part(job_id)}/events", params={"after": after})
+            page = self._call("GET", f"/jobs/{part(job_id)}/events", params={"after": after})
             found += [make(Event, item) for item in page["data"]]
             if page["next_cursor"] is None:
                 return found
@@ -271,46 +230,46 @@ class Client:
 
     def model(self, name: str) -> Model:
         """Give one model."""
-        return make(Model, self._call("GET", f"/models/{_part(name)}"))
+        return make(Model, self._call("GET", f"/models/{part(name)}"))
 
     def versions(self, name: str) -> Iterator[Version]:
         """List the versions of a model, newest first."""
-        return self._pages(Version, f"/models/{_part(name)}/versions")
+        return self._pages(Version, f"/models/{part(name)}/versions")
 
     def version(self, name: str, number: int) -> Version:
         """Give one version."""
-        return make(Version, self._call("GET", f"/models/{_part(name)}/versions/{number}"))
+        return make(Version, self._call("GET", f"/models/{part(name)}/versions/{number}"))
 
     def artifact(self, name: str, number: int) -> bytes:
         """Give the model file of a version."""
-        return self._response("GET", f"/models/{_part(name)}/versions/{number}/artifact").content
+        return self._response("GET", f"/models/{part(name)}/versions/{number}/artifact").content
 
     def import_model(self, name: str, artifact: bytes, format: str | None = None) -> Version:  # noqa: A002
         """Publish a model file, of ours or of another program, as the next version of a model."""
-        path = f"/models/{_part(name)}/versions"
+        path = f"/models/{part(name)}/versions"
         params = {} if format is None else {"format": format}
         return make(Version, self._call("POST", path, params=params, content=artifact))
 
     def templates(self, name: str, number: int) -> list[Template]:
         """List what each template has in a version, those that were dropped last."""
-        return list(self._pages(Template, f"/models/{_part(name)}/versions/{number}/templates"))
+        return list(self._pages(Template, f"/models/{part(name)}/versions/{number}/templates"))
 
     def template_plot(self, name: str, number: int) -> str:
         """Give the templates of a version as SVG: norms and, where they were selected, when each was kept."""
-        return self._response("GET", f"/models/{_part(name)}/versions/{number}/templates.svg").text
+        return self._response("GET", f"/models/{part(name)}/versions/{number}/templates.svg").text
 
     def compare_versions(self, name: str, base: int, head: int, *, top: int = 20) -> dict[str, Any]:
         """Say what differs between two versions: metrics, spec, weights."""
         params = {"base": base, "head": head, "top": top}
-        return dict(self._call("GET", f"/models/{_part(name)}/compare", params=params))
+        return dict(self._call("GET", f"/models/{part(name)}/compare", params=params))
 
     def delete_version(self, name: str, number: int) -> None:
         """Remove a version; not one that an alias stands for."""
-        self._response("DELETE", f"/models/{_part(name)}/versions/{number}")
+        self._response("DELETE", f"/models/{part(name)}/versions/{number}")
 
     def aliases(self, name: str) -> list[Alias]:
         """List the aliases of a model."""
-        return list(self._pages(Alias, f"/models/{_part(name)}/aliases"))
+        return list(self._pages(Alias, f"/models/{part(name)}/aliases"))
 
     def alias(self, name: str, alias: str, *, at: str | None = None) -> Alias:
         """Give what an alias stands for now, or stood for at a time."""
@@ -365,104 +324,6 @@ class Client:
         """Give which code the server runs."""
         return dict(self._call("GET", "/version"))
 
-    # The wire
-
-    def _response(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        response = self._http.request(method, path, **arguments)
-        _check(response)
-        return response
-
-    def _call(self, method: str, path: str, **arguments: Any) -> Any:
-        return self._response(method, path, **arguments).json()
-
-    def _upload(
-        self, path: str, source: Path | str | bytes, name: str | None, params: Mapping[str, str]
-    ) -> Any:
-        """Send bytes, or a file under its own name, compressed as its ending says."""
-        if isinstance(source, bytes):
-            return self._send(path, io.BytesIO(source), name, params, None)
-        source = Path(source)
-        with source.open("rb") as file:
-            return self._send(path, file, name or source.name, params, ENCODINGS.get(source.suffix))
-
-    def _send(
-        self, path: str, file: BinaryIO, name: str | None, params: Mapping[str, str], encoding: str | None
-    ) -> Any:
-        # In blocks also what is in memory: the transport slows down quadratically with what it gets at once.
-        return self._call(
-            "POST",
-            path,
-            params={**params, **({} if name is None else {"name": name})},
-            content=_blocks(file),
-            headers={} if encoding is None else {"Content-Encoding": encoding},
-        )
-
-    def _pages(
-        self, kind: type[T], path: str, filters: Mapping[str, str | None] | None = None
-    ) -> Iterator[T]:
-        params = {key: value for key, value in (filters or {}).items() if value is not None}
-        while True:
-            page = self._call("GET", path, params=params)
-            for item in page["data"]:
-                yield make(kind, item)
-            if page["next_cursor"] is None:
-                return
-            params["cursor"] = page["next_cursor"]
-
-    def _stream(self, job_id: str, after: int) -> Iterator[Event]:
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
-        timeout = httpx.Timeout(TIMEOUT_S, read=SILENCE_S)
-        with self._http.stream(
-            "GET", f"/jobs/{_part(job_id)}/events", headers=headers, timeout=timeout
-        ) as response:
-            if response.is_error:
-                response.read()
-            _check(response)
-            yield from _events(response.iter_lines())
-
-
-def _events(lines: Iterable[str]) -> Iterator[Event]:
-    """Read a stream of server-sent events."""
-    fields: dict[str, str] = {}
-    for line in lines:
-        if line:
-            name, _, value = line.partition(":")
-            fields[name] = value.removeprefix(" ")
-            continue
-        if "data" in fields:
-            data = json.loads(fields["data"])
-            # A numbered event carries its whole object; a tick only the progress.
-            yield (
-                make(Event, data) if "id" in fields else Event(type=fields.get("event", "message"), data=data)
-            )
-        fields = {}
-
-
-def _check(response: httpx.Response) -> None:
-    if not response.is_error:
-        return
-    try:
-        problem = response.json()
-    except ValueError:
-        problem = {"code": "not_a_problem", "detail": response.text[:200]}
-    raise ApiError(response.status_code, problem)
-
-
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    while block := file.read(1 << 20):
-        yield block
-
-
-def _part(text: str) -> str:
-    return quote(text, safe="")
-
 
 def _alias(name: str, alias: str) -> str:
-    return f"/models/{_part(name)}/aliases/{_part(alias)}"
-
-
-def _shown(place: Mapping[str, Any]) -> str:
-    where = (
-        place.get("pointer") or place.get("parameter") or (f"line {place['line']}" if "line" in place else "")
-    )
-    return f"\n  {where}: {place.get('detail', '')}"
+    return f"/models/{part(name)}/aliases/{part(alias)}"

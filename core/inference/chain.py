@@ -15,7 +15,7 @@ of its own.
 psi_t and M are at most 1, and 1 somewhere. So a_t(j) >= psi_t(j) min M, and V_t(j), which times (a_{t-1} M)_j is a
 probability, is at most 1 / (min M)^2: nothing vanishes or overflows while the spans of the transitions' scores and of
 either a token's scores or, again, the transitions' add up to less than the logarithm of the type's range. Chains of
-which that cannot be said are done in log space (`log_forward`, `log_backward`): slower, and never wrong.
+which that cannot be said are done in log space (`log_chain`): slower, and never wrong.
 """
 
 from math import isfinite, log, nan
@@ -31,8 +31,6 @@ Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newto
 
 #: Natural logarithms of the smallest normal numbers of float32 and float64, with room for a product's rounding.
 _REACH_32, _REACH_64 = 85.0, 705.0
-#: A logarithm of nothing that can still be added to.
-_NOTHING = -1e30
 
 
 class Edges(NamedTuple):
@@ -132,7 +130,7 @@ def _dots(
 
 
 @inlined
-def _clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
+def clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
     """Columns beyond the labels to zero, in the matrix from `at` on."""
     for i in range(labels):
         for j in range(labels, width):
@@ -161,12 +159,6 @@ def _ends(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
             here = c.matrices[first + i * width + j]
             top, lowest = max(top, here), min(lowest, here)
     return top, lowest
-
-
-@inlined
-def _keep_if(wanted: bool, out: Floats, at: int, value: Any) -> None:
-    if wanted:
-        v.store(out, at, value)
 
 
 @inlined
@@ -205,7 +197,7 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
             top_v = v.splat(top)
             for k in range(first, first + labels * width, v.LANES):
                 v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))
-            _clear_padding(c.matrices, first, labels, width)
+            clear_padding(c.matrices, first, labels, width)
             shifts += float(top)
             between = max(between, float(top - lowest))
     near = between + max(between, widest) < _reach(c.psi)
@@ -279,109 +271,6 @@ def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> N
                 acc = v.fma(v.splat(c.alpha[t * width + i]), v.load(c.psi, (t + 1) * width + j), acc)
             k = i * width + j
             v.store(c.pairs, k, v.fma(acc, v.load(e.forward, k), v.load(c.pairs, k)))
-
-
-@inlined
-def _log_sum(x: Floats, at: Any, labels: int, width: int) -> float:
-    """log of the sum of exp over one row, whose padding is `_NOTHING` or about that."""
-    top = x[at]
-    for j in range(1, labels):
-        top = max(top, x[at + j])
-    top_v, mass = v.splat(top), v.zero(x)
-    for j in range(0, width, v.LANES):
-        mass = v.add(mass, v.exp(v.subtract(v.load(x, at + j), top_v)))
-    return float(top) + log(float(v.total(mass)))
-
-
-@inlined
-def _lowered(x: Floats, at: Any, labels: int) -> float:
-    """Take the largest of a row from all of it: large numbers would leave no digits for differences. Returns it."""
-    top = x[at]
-    for j in range(1, labels):
-        top = max(top, x[at + j])
-    for j in range(labels):
-        x[at + j] -= top
-    return float(top)
-
-
-@kernel
-def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
-    """Fill `alpha` with log sums from the scores in `psi`, each row up to a constant; returns log Z.
-
-    Writes over `beta`.
-    """
-    log_z = 0.0
-    for t in range(at, at + n):
-        row = t * width
-        for j in range(0, width, v.LANES):
-            if t == at:
-                v.store(c.alpha, row + j, v.load(c.psi, row + j))
-                continue
-            before, into = row - width, t * e.step + j
-            top = v.add(v.splat(c.alpha[before]), v.load(e.scores, into))
-            for i in range(1, labels):
-                top = v.maximum(top, v.add(v.splat(c.alpha[before + i]), v.load(e.scores, into + i * width)))
-            mass = v.zero(c.alpha)
-            for i in range(labels):
-                edge = v.add(v.splat(c.alpha[before + i]), v.load(e.scores, into + i * width))
-                mass = v.add(mass, v.exp(v.subtract(edge, top)))
-            v.store(c.alpha, row + j, v.add(v.load(c.psi, row + j), top))
-            v.store(c.beta, row + j, mass)
-        if t > at:
-            for j in range(labels):
-                c.alpha[row + j] = float(c.alpha[row + j]) + log(float(c.beta[row + j]))
-        log_z += _lowered(c.alpha, row, labels)
-        for j in range(labels, width):
-            c.alpha[row + j] = _NOTHING
-    return log_z + _log_sum(c.alpha, (at + n - 1) * width, labels, width)
-
-
-@inlined
-def _edges_from(c: Chain, t: int, i: int, e: Edges, labels: int, width: int) -> float:
-    """Scores of the edges out of label i of row t and all that follows them, into `beta`; returns their log sum."""
-    for j in range(0, width, v.LANES):
-        edge = v.add(v.load(e.scores, (t + 1) * e.step + i * width + j), v.load(c.psi, (t + 1) * width + j))
-        v.store(c.beta, t * width + j, edge)
-    return _log_sum(c.beta, t * width, labels, width)
-
-
-@kernel
-def log_backward(c: Chain, at: int, n: int, e: Edges, pairs: bool, labels: int, width: int) -> None:
-    """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`.
-
-    On the way `psi` becomes score + b of its token, up to a constant, which is all that the token before needs; in the
-    padding it is so low that nothing is left of it. `alpha` becomes the logarithm of the marginal. Each token is
-    normalised by itself, so that its marginals are a distribution however large the scores. Where each token has its
-    matrix, that becomes the probabilities of the transitions into the token.
-    """
-    kind = c.psi.dtype.type
-    for t in range(at + n - 1, at - 1, -1):
-        row, last = t * width, t == at + n - 1
-        for i in range(labels):
-            b = 0.0 if last else _edges_from(c, t, i, e, labels, width)
-            c.psi[row + i] = float(c.psi[row + i]) + b
-            c.alpha[row + i] = float(c.alpha[row + i]) + b
-        norm = _log_sum(c.alpha, row, labels, width)
-        for i in range(labels):
-            c.alpha[row + i] = float(c.alpha[row + i]) - norm
-        if pairs and not last:
-            for i in range(labels):
-                b = _edges_from(c, t, i, e, labels, width)
-                away = v.splat(kind(float(c.alpha[row + i]) - b))
-                for j in range(0, width, v.LANES):
-                    k = i * width + j
-                    p = v.exp(v.add(v.load(c.beta, row + j), away))
-                    v.store(c.pairs, k, v.add(v.load(c.pairs, k), p))
-                    _keep_if(e.step > 0, e.scores, (t + 1) * e.step + k, p)
-            if e.step > 0:
-                _clear_padding(e.scores, (t + 1) * e.step, labels, width)
-        for j in range(0, width, v.LANES):
-            v.store(c.beta, row + j, v.exp(v.load(c.alpha, row + j)))
-        _lowered(c.psi, row, labels)
-        for j in range(labels, width):
-            c.beta[row + j] = 0
-            c.psi[row + j] = _NOTHING
-    _clear_padding(c.pairs, 0, labels, width)
 
 
 @kernel

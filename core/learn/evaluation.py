@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.inference import chain as ch
+from core.inference import log_chain
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import kernel
@@ -78,7 +79,7 @@ def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, 
     else:
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
-        log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
+        log_z = log_chain.log_forward(c, at, n, own, m.labels, m.width)
     return float(log_z - gold)
 
 
@@ -104,8 +105,8 @@ def sequence_posterior(
     else:
         score_tokens(data, sentence, m, c.psi, at)
         score_edges(data, sentence, m, e, c, at)
-        log_z = ch.log_forward(c, at, n, own, m.labels, m.width)
-        ch.log_backward(c, at, n, own, paired, m.labels, m.width)
+        log_z = log_chain.log_forward(c, at, n, own, m.labels, m.width)
+        log_chain.log_backward(c, at, n, own, paired, m.labels, m.width)
     return float(log_z - gold)
 
 

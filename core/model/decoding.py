@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.inference import chain as ch
+from core.inference import log_chain
 from core.inference.chain import Chain, Edges, Floats
 from core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
 from core.inference.nbest import Lists, lists, nbest
@@ -95,8 +96,8 @@ def _posterior(n: int, rich: bool, work: Work, labels: int, width: int) -> float
                 ch.backward(c, 0, n, e, labels, width)
                 return log_z
     # Scores too far apart for these sums, as those of what is not allowed are: by their logarithms.
-    log_z = ch.log_forward(c, 0, n, e, labels, width)
-    ch.log_backward(c, 0, n, e, False, labels, width)
+    log_z = log_chain.log_forward(c, 0, n, e, labels, width)
+    log_chain.log_backward(c, 0, n, e, False, labels, width)
     return log_z
 
 

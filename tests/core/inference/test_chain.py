@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core.inference import chain as ch
+from core.inference import log_chain
 from core.inference import vector as v
 from tests import naive
 
@@ -58,8 +59,8 @@ def test_forward_backward_equals_enumeration(n, labels, dtype, tolerance):
 def test_log_space_equals_enumeration(n, labels):
     emissions, transitions = _random(11, n, labels)
     e, c, _, width = _prepared(emissions, transitions, np.float64)
-    log_z = ch.log_forward(c, 0, n, e, labels, width)
-    ch.log_backward(c, 0, n, e, True, labels, width)
+    log_z = log_chain.log_forward(c, 0, n, e, labels, width)
+    log_chain.log_backward(c, 0, n, e, True, labels, width)
     expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
     assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-12)
     np.testing.assert_allclose(c.beta.reshape(n, width)[:, :labels], expected_tokens, atol=1e-11)
@@ -73,8 +74,8 @@ def test_log_space_in_float32_leaves_nothing_in_the_padding():
     emissions, transitions = (40.0 * x for x in _random(12, 6, 5))
     e, c, _, width = _prepared(emissions, transitions, np.float32)
     c.alpha[:] = c.beta[:] = 7.0
-    log_z = ch.log_forward(c, 0, 6, e, 5, width)
-    ch.log_backward(c, 0, 6, e, True, 5, width)
+    log_z = log_chain.log_forward(c, 0, 6, e, 5, width)
+    log_chain.log_backward(c, 0, 6, e, True, 5, width)
     expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
     tokens, pairs = c.beta.reshape(6, width), c.pairs.reshape(5, width)
     assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-6)
@@ -91,8 +92,8 @@ def test_log_space_keeps_its_digits_when_scores_are_huge():
     found = {}
     for dtype in (np.float32, np.float64):
         e, c, _, width = _prepared(emissions, transitions, dtype)
-        log_z = ch.log_forward(c, 0, 60, e, 5, width)
-        ch.log_backward(c, 0, 60, e, True, 5, width)
+        log_z = log_chain.log_forward(c, 0, 60, e, 5, width)
+        log_chain.log_backward(c, 0, 60, e, True, 5, width)
         found[dtype] = log_z, c.beta.reshape(60, width)[:, :5], c.pairs.reshape(5, width)[:, :5]
     (log_z, tokens, pairs), (exact_z, exact_tokens, _) = found[np.float32], found[np.float64]
     assert log_z == pytest.approx(exact_z, rel=1e-6)
@@ -215,8 +216,8 @@ def test_with_transitions_of_each_token_forward_backward_equals_enumeration(n, l
 @pytest.mark.parametrize(("n", "labels"), [*SHAPES, (3, 8)])
 def test_with_transitions_of_each_token_log_space_equals_enumeration(n, labels, dtype, spread, tolerance):
     emissions, matrices, c, e, width = _rich(n + 20, n, labels, dtype, spread)
-    log_z = ch.log_forward(c, AT, n, e, labels, width)
-    ch.log_backward(c, AT, n, e, True, labels, width)
+    log_z = log_chain.log_forward(c, AT, n, e, labels, width)
+    log_chain.log_backward(c, AT, n, e, True, labels, width)
     assert log_z == pytest.approx(naive.log_z(emissions, matrices), rel=1e-6)
     _check_rich(c, emissions, matrices, width, tolerance)
 
