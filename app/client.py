@@ -21,6 +21,7 @@ from app.records import (
     Lexicon,
     Model,
     Move,
+    Policy,
     Preview,
     Tagged,
     Template,
@@ -29,8 +30,8 @@ from app.records import (
 )
 
 __all__ = [
-    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Preview", "Tagged",
-    "Template", "Version",
+    "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Policy", "Preview",
+    "Tagged", "Template", "Version",
 ]  # fmt: skip
 
 #: How long `follow` keeps trying to reach a server that is away, and how long it waits between tries.
@@ -283,11 +284,14 @@ class Client(Connection):
         *,
         reason: str | None = None,
         if_match: int | str | None = None,
+        force: bool = False,
     ) -> Alias:
-        """Let an alias stand for a version; with `if_match` (a `seq`) only if nobody moved it meanwhile."""
-        headers = {} if if_match is None else {"If-Match": "*" if if_match == "*" else f'"{if_match}"'}
-        body = {"version": version, "reason": reason}
-        return make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=headers))
+        """Let an alias stand for a version; with `if_match` (a `seq`) only if nobody moved it meanwhile.
+
+        `force` does so against the policy of the model, and needs a reason.
+        """
+        body = {"version": version, "reason": reason, "force": force}
+        return make(Alias, self._call("PUT", _alias(name, alias), json=body, headers=_if_match(if_match)))
 
     def rollback(
         self,
@@ -305,6 +309,21 @@ class Client(Connection):
     def history(self, name: str, alias: str = "champion") -> list[Move]:
         """List the moves of an alias, newest first."""
         return list(self._pages(Move, _alias(name, alias) + "/history"))
+
+    def policy(self, name: str) -> Policy:
+        """Give the policy of a model."""
+        return make(Policy, self._call("GET", _policy(name)))
+
+    def set_policy(
+        self, name: str, promotion: Mapping[str, Any], *, if_match: int | str | None = None
+    ) -> Policy:
+        """Give a model its policy, in place of the one it has."""
+        body = {"promotion": promotion}
+        return make(Policy, self._call("PUT", _policy(name), json=body, headers=_if_match(if_match)))
+
+    def delete_policy(self, name: str, *, if_match: int | str | None = None) -> None:
+        """Remove the policy of a model."""
+        self._response("DELETE", _policy(name), headers=_if_match(if_match))
 
     # Tagging and health
 
@@ -327,3 +346,11 @@ class Client(Connection):
 
 def _alias(name: str, alias: str) -> str:
     return f"/models/{part(name)}/aliases/{part(alias)}"
+
+
+def _policy(name: str) -> str:
+    return f"/models/{part(name)}/policy"
+
+
+def _if_match(seq: int | str | None) -> dict[str, str]:
+    return {} if seq is None else {"If-Match": "*" if seq == "*" else f'"{seq}"'}

@@ -7,9 +7,11 @@ import anyio
 from fastapi import Depends, Request
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
+from sqlalchemy.engine import Connection
 from starlette.types import Scope as ASGIScope
 
 from app import errors
+from app.audit.entry import Entry
 from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.sender import JobSender
@@ -55,6 +57,13 @@ class Caller:
     request_id: str
     #: None where keys are not in force.
     key: KeyRow | None = None
+    #: For what the request changes; None of one that changes nothing.
+    entry: Entry | None = None
+
+    def record(self, conn: Connection, *, location: str | None = None, note: str | None = None) -> None:
+        """Put what the caller does into the audit, in the transaction that does it."""
+        if self.entry is not None:
+            self.entry.write(conn, location, note)
 
     def require(self, scope: Scope) -> None:
         """Refuse a caller whose key does not allow something that this request asks for beside its route."""
@@ -82,7 +91,7 @@ def caller_of(scope: ASGIScope) -> Caller:
     key = scope["state"].get("key")
     client = scope.get("client")
     actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None
-    return Caller(actor, errors.request_id(scope), key)
+    return Caller(actor, errors.request_id(scope), key, scope["state"].get("entry"))
 
 
 async def _caller(request: Request) -> Caller:

@@ -39,6 +39,7 @@ from app.middleware.request_log import RequestLog
 from app.middleware.validators import Validators
 from app.models.routes import router as models
 from app.params import PROBLEM_RESPONSE
+from app.policies.routes import router as policies
 from app.tagging import lines, serving
 from app.tagging.routes import DirectTagging
 from app.tagging.routes import router as tagging
@@ -85,7 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, lexicons, jobs, models, features, keys, audit, metric, health):
+    for router in (tagging, corpora, lexicons, jobs, models, policies, features, keys, audit, metric, health):
         app.include_router(router)
     openapi.install(app)
     return app

@@ -159,6 +159,17 @@ class Move:
     actor: str | None = None
     reason: str | None = None
     request_id: str | None = None
+    forced: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a version must show before an alias may stand for it; `seq` rises with each change and is its ETag."""
+
+    model: str
+    promotion: dict[str, Any] | None
+    seq: int
+    updated_at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ from core.learn.progress import Progress
 from core.learn.trainer import TrainerSpec
 from core.model import file
 from core.model.model import Model
-from core.store import aliases, models, references
+from core.store import aliases, models, promotion, references
+from core.store.aliases import Why
 from core.store.jobs import JobRow
 from worker import inputs
 from worker.context import Running, Said, Workplace
@@ -42,15 +43,14 @@ class TrainOutcome:
     serves = True
 
     def store(self, conn: Connection) -> dict[str, Any]:
-        """Publish the version, and promote it in the same transaction when the spec says so."""
+        """Publish the version, and promote it in the same transaction when the spec says so and the policy lets it."""
         made = models.publish(conn, self.name, self.new, _pieces(self.path))
-        if self.promote is not None:
-            reason = f"promoted by {self.new.job_id}"
-            aliases.move(conn, self.name, self.promote, made.version, ACTOR, reason, self.request_id)
+        refusal = self._refused_promotion(conn, made.version)
         return {
             "model": self.name,
             "version": made.version,
-            "promoted": self.promote,
+            "promoted": self.promote if refusal is None else None,
+            "not_promoted": refusal,
             "objective": made.objective,
             "active_features": made.active_features,
             "train_seconds": made.train_seconds,
@@ -61,6 +61,17 @@ class TrainOutcome:
             "size_bytes": made.size_bytes,
             "curve": self.curve,
         }
+
+    def _refused_promotion(self, conn: Connection, number: int) -> str | None:
+        """Promote if that is wanted. What the policy has against it is told: the version is worth keeping anyway."""
+        if self.promote is None:
+            return None
+        why = Why(ACTOR, f"promoted by {self.new.job_id}", self.request_id)
+        try:
+            aliases.move(conn, self.name, self.promote, number, why)
+        except promotion.Refused as refused:
+            return refused.message
+        return None
 
 
 def run_train(job: JobRow, workplace: Workplace) -> Running:

@@ -21,3 +21,6 @@ class Deed(Out):
     location: str | None = Field(description="Of what was created.")
     status: int
     request_id: str
+    note: str | None = Field(
+        description="Such as what a policy had against a move that was forced, and why it was."
+    )

@@ -81,7 +81,7 @@ def check_place(settings: Settings) -> None:
 def _record(conn: Connection, action: str, path: str) -> None:
     """Put into the audit what was done without a request; the user of the machine is all that is known."""
     actor = f"user {os.getuid()} on {socket.gethostname()}"
-    audit.record(conn, Deed(actor, None, "CLI", f"keys {action}", path, 0, ""))
+    audit.record(conn, Deed(actor, None, "CLI", f"keys {action}", path, 0, "", None))
 
 
 def _all(database: Database) -> Iterator[KeyRow]:

@@ -17,7 +17,7 @@ from core.experiments.table import TABULATED, csv_of
 from core.features.matching import check_kind
 from core.settings import Settings
 from core.specs_base import pointer
-from core.store import blobs, control, corpora, events, jobs, lexicons, references
+from core.store import blobs, control, corpora, events, jobs, lexicons, promotion, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
@@ -43,6 +43,7 @@ def create(
     with database.write() as conn:
         _check_room(conn, settings.max_queued_jobs)
         used = _check(conn, spec)
+        _check_promotion(conn, spec)
         corpus = corpora.get(conn, spec.corpus)
         sizes.check_memory(spec, corpus, settings.job_memory)
         held = _lexicons(conn, spec)
@@ -184,6 +185,24 @@ def _check(conn: Connection, spec: specs.JobSpec) -> list[str]:
             code="corpora_differ",
         )
     return [corpus.id, scored.id]
+
+
+def _check_promotion(conn: Connection, spec: specs.JobSpec) -> None:
+    """Refuse a job that is to promote what it trains, and leaves it without the score that the policy asks for."""
+    end = specs.promoting(spec)
+    if end is None or end.promote is None:
+        return
+    rules = promotion.rules_for_new(conn, end.model, end.promote)
+    dev = getattr(end, "dev", None)
+    if rules is None or (dev is not None and rules.corpus in (None, getattr(dev, "corpus", None))):
+        return
+    wanted = "a dev set" if rules.corpus is None else f"{rules.corpus} as its dev corpus"
+    reason = (
+        f"the policy of {end.model} lets {end.promote} stand only for versions with a score: train with {wanted}, "
+        "or promote when an evaluate job has scored it"
+    )
+    fault = Fault(reason, pointer="/promote" if end is spec else "/train/promote")
+    raise Invalid("The version could not be promoted.", [fault], code="promotion_unscored")
 
 
 def _check_options(spec: specs.TagSpec, corpus: CorpusRow) -> None:

@@ -7,7 +7,7 @@ that it is missing.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.specs import JobSpec, TuneSpec
+from core import specs
 from core.store.keys import Scope
 
 #: Methods that change nothing.
@@ -56,7 +56,6 @@ def needed(method: str, path: str) -> Scope | None:
     return needs.reading if method in READING else needs.changing
 
 
-def also_needed(spec: JobSpec) -> Scope | None:
+def also_needed(spec: specs.JobSpec) -> Scope | None:
     """Give the scope that a job needs beside that of the route: one that promotes changes what is served."""
-    end = spec.train if isinstance(spec, TuneSpec) else spec
-    return Scope.PROMOTE if getattr(end, "promote", None) is not None else None
+    return None if specs.promoting(spec) is None else Scope.PROMOTE

@@ -1,4 +1,4 @@
-"""The audit of changes: each that succeeded is recorded before its answer goes out."""
+"""The audit of changes: each that succeeded is recorded, at the latest before its answer goes out."""
 
 import logging
 
@@ -6,9 +6,9 @@ import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import deps
+from app.audit.entry import Entry
 from app.keys import scopes
 from core.errors import TagsmithError
-from core.store import audit
 from core.store.audit import Deed
 from core.store.engine import Database
 
@@ -19,7 +19,11 @@ UNRECORDED = frozenset({"tag", "features"})
 
 
 class Deeds:
-    """Records who changed what."""
+    """Sees to it that who changed what is recorded.
+
+    The entry is for the service that makes the change, to write it in the same transaction. What changed nothing
+    and yet succeeded is recorded here.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -32,38 +36,44 @@ class Deeds:
         ):
             await self.app(scope, receive, send)
             return
+        deed = _deed(scope)
+        entry = scope["state"]["entry"] = Entry(scope, deed)
 
         async def recorded(message: Message) -> None:
-            if message["type"] == "http.response.start" and 200 <= message["status"] < 300:
-                await _record(scope["app"].state.runtime.database, _deed(scope, message))
+            succeeded = message["type"] == "http.response.start" and 200 <= message["status"] < 300
+            if succeeded and not entry.written:
+                await _record(scope["app"].state.runtime.database, entry, deed, message)
             await send(message)
 
         await self.app(scope, receive, recorded)
 
 
-def _deed(scope: Scope, start: Message) -> Deed:
+def _deed(scope: Scope) -> Deed:
+    """What is known of it before it is done."""
     caller = deps.caller_of(scope)
-    location = next((value for name, value in start["headers"] if name.lower() == b"location"), None)
     return Deed(
         actor=caller.actor,
         key_id=None if caller.key is None else caller.key.id,
         method=scope["method"],
         path=scope["path"],
-        location=None if location is None else location.decode("latin-1"),
-        status=start["status"],
+        location=None,
+        status=0,
         request_id=caller.request_id,
+        note=None,
     )
 
 
-async def _record(database: Database, deed: Deed) -> None:
+async def _record(database: Database, entry: Entry, deed: Deed, start: Message) -> None:
+    headers = {name.lower(): value.decode("latin-1") for name, value in start["headers"]}
+
     def write() -> None:
         with database.write() as conn:
-            audit.record(conn, deed)
+            entry.write(conn, headers.get(b"location"), status=start["status"])
 
     try:
         await anyio.to_thread.run_sync(write)
     except TagsmithError as error:
-        # The change is made and must be told; the log has what the table lacks.
+        # It is done and must be told; the log has what the table lacks.
         extra = {
             "reason": error.message,
             "request_id": deed.request_id,

@@ -2,17 +2,29 @@
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Header
 
 from app.errors import NotModified
+
+IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of what is there, or `*`.")]
+IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<opaque>[^"]*)"|(?P<bare>[^\s,"]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The states of an alias that a caller would act on; None is any."""
+    """The states of an alias or a policy that a caller would act on; None is any."""
 
     seqs: frozenset[int] | None = None
+
+    def chosen(self, present: int) -> int | None:
+        """The present state if it is among them, else one that it is not; None when any will do."""
+        if self.seqs is None:
+            return None
+        return present if present in self.seqs else max(self.seqs)
 
 
 def etag(value: object) -> str:
@@ -21,10 +33,10 @@ def etag(value: object) -> str:
 
 
 def expected(if_match: str | None, if_none_match: str | None) -> Expected:
-    """Read the conditions of a request that changes an alias.
+    """Read the conditions of a request that changes an alias or a policy.
 
-    A tag that is none of ours, or a weak one, matches no state. The number 0 is that of an alias that does not
-    exist, a negative one that of none at all.
+    A tag that is none of ours, or a weak one, matches no state. The number 0 is that of one that does not exist, a
+    negative one that of none at all.
     """
     if if_none_match is not None and if_none_match.strip() == "*":
         return Expected(frozenset({0}))
@@ -47,3 +59,10 @@ def refuse_unchanged(if_none_match: str | None, present: str) -> None:
     }
     if "*" in tags or present.strip('"') in tags:
         raise NotModified(present)
+
+
+async def _expected(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Expected:
+    return expected(if_match, if_none_match)
+
+
+ExpectedDep = Annotated[Expected, Depends(_expected)]

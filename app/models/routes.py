@@ -2,7 +2,7 @@
 
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime
@@ -12,7 +12,7 @@ from app.corpora.upload import Declared
 from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.models import compare, conditions, imports, schemas, service
 from app.models.compare import Comparison
-from app.models.conditions import Expected
+from app.models.conditions import ExpectedDep, IfNoneMatch
 from app.models.service import Change
 from app.models.templates import Templates
 from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
@@ -32,15 +32,6 @@ Top = Annotated[int, Query(ge=0, le=1000, description="How many of the largest c
 At = Annotated[
     AwareDatetime | None, Query(description="A time with its zone, such as `2026-01-31T08:00:00Z`.")
 ]
-IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of the alias, or `*`.")]
-IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
-
-
-async def _expected(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Expected:
-    return conditions.expected(if_match, if_none_match)
-
-
-ExpectedDep = Annotated[Expected, Depends(_expected)]
 
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -240,9 +231,14 @@ async def move_alias(
     caller: CallerDep,
     expected: ExpectedDep,
 ) -> AliasRow:
-    """Point an alias at a version. This process serves it from then on, all others within two seconds."""
+    """Point an alias at a version. This process serves it from then on, all others within two seconds.
+
+    A move that breaks the policy of the model is refused (409), unless it is forced.
+    """
     change = Change(name, alias, caller, body.reason, expected)
-    moved = await run_in_threadpool(service.move, runtime.database, runtime.redis, change, body.version)
+    moved = await run_in_threadpool(
+        service.move, runtime.database, runtime.redis, change, body.version, force=body.force
+    )
     await runtime.serving.refresh()
     response.headers["ETag"] = conditions.etag(moved.seq)
     return moved
@@ -258,7 +254,10 @@ async def roll_back(
     expected: ExpectedDep,
     body: schemas.AliasRollback | None = None,
 ) -> AliasRow:
-    """Return an alias to what it stood for before; twice goes two back, as do two `steps`. Or `to` any point."""
+    """Return an alias to what it stood for before; twice goes two back, as do two `steps`. Or `to` any point.
+
+    The policy of the model has no say in it.
+    """
     body = body or schemas.AliasRollback.model_validate({})
     change, back = Change(name, alias, caller, body.reason, expected), Back(body.steps or 1, body.to)
     moved = await run_in_threadpool(service.rollback, runtime.database, runtime.redis, change, back)

@@ -3,7 +3,14 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from app.body import Body
 from app.params import Out
@@ -168,6 +175,7 @@ class Move(Out):
     actor: str | None
     reason: str | None
     request_id: str | None
+    forced: str | None = Field(description="Of a move that was forced: what the policy has against it.")
     at: datetime
 
 
@@ -175,7 +183,15 @@ class AliasMove(Body):
     """Where to point an alias, and why."""
 
     version: int = Field(ge=1, le=2**31 - 1)
-    reason: str | None = Field(None, max_length=1000)
+    force: bool = Field(False, description="Move it against the policy of the model; needs a reason.")
+    reason: str | None = Field(None, max_length=1000, validate_default=True)
+
+    @field_validator("reason")
+    @classmethod
+    def _force_has_a_reason(cls, reason: str | None, info: ValidationInfo) -> str | None:
+        if info.data.get("force") and not (reason or "").strip():
+            raise ValueError("a move that is forced needs a reason")
+        return reason
 
 
 def _point(value: Any) -> Any:

@@ -19,7 +19,7 @@ from core.model import inspection
 from core.model.inspection import FeatureWeight, TransitionWeight
 from core.model.model import Model as LearnedModel
 from core.store import aliases, blobs, models
-from core.store.aliases import AliasRow, Back, MoveRow
+from core.store.aliases import AliasRow, Back, MoveRow, Why
 from core.store.engine import Database
 from core.store.models import ModelRow, VersionRow
 from core.store.paging import Page
@@ -133,11 +133,15 @@ def history(database: Database, name: str, alias_name: str, limit: int, cursor: 
         return aliases.history(conn, name, alias_name, limit, cursor)
 
 
-def move(database: Database, redis: Redis | None, change: Change, number: int) -> AliasRow:
+def move(
+    database: Database, redis: Redis | None, change: Change, number: int, *, force: bool = False
+) -> AliasRow:
     """Point an alias at a version."""
     with database.write() as conn:
-        seq = _expected_seq(conn, change)
-        moved = aliases.move(conn, change.model, change.alias, number, *_why(change), if_match=seq)
+        before = _present_seq(conn, change)
+        seq = change.expected.chosen(before)
+        moved = aliases.move(conn, change.model, change.alias, number, _why(change), seq, force=force)
+        change.caller.record(conn, note=_forced(conn, change) if moved.seq > before else None)
     announce(redis)
     return moved
 
@@ -145,27 +149,30 @@ def move(database: Database, redis: Redis | None, change: Change, number: int) -
 def rollback(database: Database, redis: Redis | None, change: Change, back: Back) -> AliasRow:
     """Return an alias to what it stood for before."""
     with database.write() as conn:
-        seq = _expected_seq(conn, change)
-        moved = aliases.rollback(conn, change.model, change.alias, *_why(change), if_match=seq, back=back)
+        seq = change.expected.chosen(_present_seq(conn, change))
+        moved = aliases.rollback(conn, change.model, change.alias, _why(change), seq, back)
+        change.caller.record(conn)
     announce(redis)
     return moved
 
 
-def _why(change: Change) -> tuple[str | None, str | None, str]:
-    return change.caller.actor, change.reason, change.caller.request_id
+def _why(change: Change) -> Why:
+    return Why(change.caller.actor, change.reason, change.caller.request_id)
 
 
-def _expected_seq(conn: Connection, change: Change) -> int | None:
-    """Choose, of the states a caller expects, the present one if it is among them."""
-    wanted = change.expected.seqs
-    if wanted is None:
-        return None
+def _present_seq(conn: Connection, change: Change) -> int:
+    """The number of the last move of an alias, which nobody moves from now on; 0 when it does not exist."""
     models.lock(conn, change.model)
     try:
-        present = aliases.get(conn, change.model, change.alias).seq
+        return aliases.get(conn, change.model, change.alias).seq
     except NotFound:
-        present = 0
-    return present if present in wanted else max(wanted)
+        return 0
+
+
+def _forced(conn: Connection, change: Change) -> str | None:
+    """What the audit has to say of a move just made, if that was forced."""
+    (made,) = aliases.history(conn, change.model, change.alias, 1).data
+    return None if made.forced is None else f"forced ({made.reason}) although {made.forced}"
 
 
 def announce(redis: Redis | None) -> None:

@@ -21,7 +21,7 @@ from core.specs.parts import (
 )
 from core.specs.tag import TagSpec
 from core.specs.train import TrainSpec
-from core.specs.tune import TuneSpec
+from core.specs.tune import TuneSpec, TuneTrain
 from core.specs_base import validated
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "check_against",
     "lexicon_columns",
     "parse_job",
+    "promoting",
 ]
 
 JobSpec = TrainSpec | CompareSpec | TuneSpec | EvaluateSpec | TagSpec
@@ -76,6 +77,12 @@ def check_against(spec: JobSpec, columns: int | Sequence[str]) -> None:
         spec.check_columns(columns)
     elif not isinstance(spec, EvaluateSpec | TagSpec):
         spec.features.resolve(columns)
+
+
+def promoting(spec: JobSpec) -> TrainSpec | TuneTrain | None:
+    """The part of a job that says what to train and which alias shall stand for it, if there is one."""
+    end = spec.train if isinstance(spec, TuneSpec) else spec
+    return end if isinstance(end, TrainSpec | TuneTrain) and end.promote is not None else None
 
 
 def lexicon_columns(spec: JobSpec) -> list[tuple[str, MatchedSpec]]:

@@ -1,5 +1,6 @@
 """Aliases: names for what is served, with every move recorded and undoable."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from core.errors import Conflict, NotFound, Stale
-from core.store import clock, models, paging, registry, tables
+from core.store import clock, models, paging, promotion, registry, tables
 
 MOVE = "move"
 ROLLBACK = "rollback"
@@ -44,6 +45,8 @@ class MoveRow:
     actor: str | None
     reason: str | None
     request_id: str | None
+    #: Of a move that was forced: what the policy has against it.
+    forced: str | None
     at: datetime
 
 
@@ -57,11 +60,13 @@ class Back:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Who moves an alias, why, and in which request."""
+    """Who moves an alias, why, in which request, and against what."""
 
     actor: str | None = None
     reason: str | None = None
     request_id: str | None = None
+    #: What the policy has against a move that is forced.
+    forced: str | None = None
 
 
 def move(
@@ -69,38 +74,40 @@ def move(
     model: str,
     alias: str,
     version: int,
-    actor: str | None = None,
-    reason: str | None = None,
-    request_id: str | None = None,
+    why: Why = Why(),  # noqa: B008  # immutable
     if_match: int | None = None,
+    *,
+    force: bool = False,
 ) -> AliasRow:
     """Point an alias at a version, making the alias if it is new.
 
     `if_match` is the `seq` the caller believes in, None to move whatever it is (0: it must not exist yet).
     Moving it to where it is changes nothing and records nothing, so a repeated call cannot spoil a rollback.
+    Raises `promotion.Refused` when the policy of the model is against it, unless told to `force` it.
     """
     models.lock(conn, model)
     present = _find(conn, model, alias)
     _check(present, if_match)
-    models.version(conn, model, version)
+    wanted = models.version(conn, model, version)
     if present is not None and present.version == version:
         return present
-    return _point(conn, model, alias, present, version, MOVE, Why(actor, reason, request_id))
+    champion = None if present is None else models.version(conn, model, present.version)
+    forced = promotion.check(conn, alias, wanted, champion, force=force)
+    return _point(conn, model, alias, present, version, MOVE, dataclasses.replace(why, forced=forced))
 
 
 def rollback(
     conn: Connection,
     model: str,
     alias: str,
-    actor: str | None = None,
-    reason: str | None = None,
-    request_id: str | None = None,
+    why: Why = Why(),  # noqa: B008  # immutable
     if_match: int | None = None,
     back: Back = Back(),  # noqa: B008  # immutable
 ) -> AliasRow:
     """Return an alias to what it pointed at before; twice goes two back. Deleted versions are passed over.
 
-    `back` says how far: more steps at once, or to a point of its history, whatever has been undone since.
+    `back` says how far: more steps at once, or to a point of its history, whatever has been undone since. No policy
+    is asked: what served before must be there again at once when what serves now is found to be bad.
     """
     models.lock(conn, model)
     present = get(conn, model, alias)
@@ -108,7 +115,6 @@ def rollback(
     point = _undone(conn, present, back.steps) if back.to is None else _point_of(conn, model, alias, back.to)
     if point.version == present.version:
         return present
-    why = Why(actor, reason, request_id)
     return _point(conn, model, alias, present, point.version, ROLLBACK, why, to_seq=point.seq)
 
 
@@ -242,6 +248,7 @@ def _point(
             actor=why.actor,
             reason=why.reason,
             request_id=why.request_id,
+            forced=why.forced,
             at=now,
         )
     )

@@ -26,6 +26,8 @@ class Deed:
     location: str | None
     status: int
     request_id: str
+    #: What else is worth knowing, such as that a rule was overridden, and why.
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)

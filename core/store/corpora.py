@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import NotFound
+from core.errors import Conflict, NotFound
 from core.store import blobs, paging, tables, texts
 from core.store.ids import new_id
 
@@ -68,8 +68,20 @@ def blob_id(conn: Connection, corpus_id: str) -> str:
     return texts.blob_id(conn, tables.corpus, corpus_id)
 
 
+def hold(conn: Connection, corpus_ids: Iterable[str]) -> list[str]:
+    """Keep corpora from being deleted until the transaction ends; their ids, each once."""
+    return texts.hold(conn, tables.corpus, corpus_ids)
+
+
 def delete(conn: Connection, corpus_id: str) -> None:
-    """Remove a corpus and its text, unless a job still needs it."""
+    """Remove a corpus and its text, unless a job still needs it or a policy names it."""
+    texts.lock(conn, tables.corpus, corpus_id)
+    policy = tables.model_policy.c
+    query = sa.select(policy.model).where(policy.corpus == corpus_id).order_by(policy.model)
+    guarded = conn.scalars(query.limit(1)).one_or_none()
+    if guarded is not None:
+        message = f"corpus {corpus_id} is named by the policy of model {guarded}"
+        raise Conflict(message, code="corpus_in_use")
     texts.delete(conn, tables.corpus, tables.job_corpus, corpus_id)
 
 

@@ -112,13 +112,7 @@ def create(
 ) -> JobRow:
     """Store a queued job. What it uses cannot be deleted until it has ended."""
     uses = uses or Uses()
-    wanted = list(dict.fromkeys(uses.corpora))
-    # The lock is the other half of the one in `corpora.delete`.
-    query = sa.select(tables.corpus.c.id).where(tables.corpus.c.id.in_(wanted))
-    found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
-    for corpus_id in wanted:
-        if corpus_id not in found:
-            raise corpora.missing(corpus_id)
+    wanted = corpora.hold(conn, uses.corpora)
     for name, number in uses.versions:
         models.hold(conn, name, number)
     held = lexicons.hold(conn, uses.lexicons)

@@ -86,13 +86,7 @@ def load(db: Database, lexicon_id: str, max_line_bytes: int) -> Lexicon:
 
 def hold(conn: Connection, lexicon_ids: Iterable[str]) -> list[str]:
     """Keep lexicons from being deleted until the transaction ends; their ids, each once."""
-    wanted = list(dict.fromkeys(lexicon_ids))
-    query = sa.select(tables.lexicon.c.id).where(tables.lexicon.c.id.in_(wanted))
-    found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
-    for lexicon_id in wanted:
-        if lexicon_id not in found:
-            raise missing(lexicon_id)
-    return wanted
+    return texts.hold(conn, tables.lexicon, lexicon_ids)
 
 
 def delete(conn: Connection, lexicon_id: str) -> None:

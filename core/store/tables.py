@@ -213,8 +213,22 @@ alias_move = sa.Table(
     sa.Column("actor", sa.Text),
     sa.Column("reason", sa.Text),
     sa.Column("request_id", sa.Text),
+    # Of a move that was forced: what the policy has against it.
+    sa.Column("forced", sa.Text),
     sa.Column("at", UtcDateTime(), nullable=False),
     sa.ForeignKeyConstraint(["model", "alias"], ["alias.model", "alias.alias"], ondelete="CASCADE"),
+)
+
+# Rows stay, emptied, when a policy is removed: a number that comes back would make an old ETag fit again.
+model_policy = sa.Table(
+    "model_policy",
+    metadata,
+    sa.Column("model", sa.ForeignKey("model.name"), primary_key=True),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("promotion", Json),
+    # Part of `promotion`, with a column of its own so that the database refuses to delete the corpus.
+    sa.Column("corpus", sa.ForeignKey("corpus.id"), index=True),
+    sa.Column("updated_at", UtcDateTime(), nullable=False),
 )
 
 # Rows stay when a key is revoked: what it did is recorded under its id.
@@ -263,6 +277,8 @@ audit = sa.Table(
     sa.Column("location", sa.Text),
     sa.Column("status", sa.Integer, nullable=False),
     sa.Column("request_id", sa.Text, nullable=False),
+    # What else is worth knowing, such as that a rule was overridden, and why.
+    sa.Column("note", sa.Text),
     sa.Index(None, "at", "id"),
 )
 

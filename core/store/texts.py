@@ -1,5 +1,7 @@
 """Rows that stand for an uploaded text, which jobs may need: what corpora and lexicons have in common."""
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -18,10 +20,26 @@ def blob_id(conn: Connection, table: sa.Table, row_id: str) -> str:
     return _blob_id(conn, table, row_id, lock=False)
 
 
+def hold(conn: Connection, table: sa.Table, row_ids: Iterable[str]) -> list[str]:
+    """Keep rows from being deleted until the transaction ends; their ids, each once."""
+    # The other half of `lock`.
+    wanted = list(dict.fromkeys(row_ids))
+    query = sa.select(table.c.id).where(table.c.id.in_(wanted))
+    found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
+    for row_id in wanted:
+        if row_id not in found:
+            raise missing(table, row_id)
+    return wanted
+
+
+def lock(conn: Connection, table: sa.Table, row_id: str) -> str:
+    """Keep others from beginning to use a row until the transaction ends; the id of its text."""
+    return _blob_id(conn, table, row_id, lock=True)
+
+
 def delete(conn: Connection, table: sa.Table, uses: sa.Table, row_id: str) -> None:
     """Remove a row and its text, unless a job that `uses` names still needs it."""
-    # The lock keeps a job from being created on it between the check and the removal.
-    blob = _blob_id(conn, table, row_id, lock=True)
+    blob = lock(conn, table, row_id)
     job = tables.job
     users = (
         sa.select(job.c.id)

@@ -21,11 +21,11 @@ def test_every_change_is_recorded_and_nothing_else(http: httpx.Client) -> None:
     assert [{key: deed[key] for key in deed if key not in ("id", "at")} for deed in deeds] == [
         {
             "actor": "127.0.0.1", "key_id": None, "method": "DELETE", "path": corpus, "location": None,
-            "status": 204, "request_id": "delete-1",
+            "status": 204, "request_id": "delete-1", "note": None,
         },
         {
             "actor": "127.0.0.1", "key_id": None, "method": "POST", "path": "/corpora", "location": corpus,
-            "status": 201, "request_id": "upload-1",
+            "status": 201, "request_id": "upload-1", "note": None,
         },
     ]  # fmt: skip
     assert deeds[0]["at"] > deeds[1]["at"]

@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import Conflict, NotFound, Stale
 from core.store import aliases, models, tables
+from core.store.aliases import Why
 from core.store.engine import Database
 from tests.core.store.samples import LATER, add_version
 
@@ -29,9 +30,9 @@ def rollback(db: Database, name: str) -> int:
 def test_a_move_is_recorded_with_who_when_and_why(db: Database) -> None:
     prepare(db, "recorded", 2)
     with db.write() as conn:
-        first = aliases.move(conn, "recorded", "champion", 1, "ann", "first try", "req-7")
-        second = aliases.move(conn, "recorded", "champion", 2, "bob", "better F1", "req-8")
-        third = aliases.rollback(conn, "recorded", "champion", "cy", "worse on Mondays", "req-9")
+        first = aliases.move(conn, "recorded", "champion", 1, Why("ann", "first try", "req-7"))
+        second = aliases.move(conn, "recorded", "champion", 2, Why("bob", "better F1", "req-8"))
+        third = aliases.rollback(conn, "recorded", "champion", Why("cy", "worse on Mondays", "req-9"))
     with db.read() as conn:
         assert aliases.get(conn, "recorded", "champion") == third
         assert aliases.list_all(conn, "recorded") == [third]

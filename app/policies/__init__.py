@@ -1,0 +1,1 @@
+"""Policies of models: what a version must show before it is promoted."""
