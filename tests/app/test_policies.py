@@ -145,10 +145,20 @@ def test_a_drop_of_one_type_is_refused_though_the_whole_is_better(
     publish("types")
     client.promote("types", 1)
     client.set_policy("types", {"corpus": corpus_id, "max_type_drop": 2, "metric": "accuracy"})
-    evaluate("types", {1: metrics_of(90, NP=95, VP=80), 2: metrics_of(94, NP=92.5, VP=99)})
-    response = http.put("/models/types/aliases/champion", json={"version": 2})
-    problem = assert_problem(response, 409, "policy_not_met", reason="f1 of NP of types:2")
-    assert len(problem["errors"]) == 1
+    before = metrics_of(90, NP=95, VP=80, PP=90)
+    evaluate("types", {1: before, 2: metrics_of(94, NP=92.5, VP=99, PP=88)})
+    path = "/models/types/aliases/champion"
+    problem = assert_problem(http.put(path, json={"version": 2}), 409, "policy_not_met")
+    (place,) = problem["errors"]
+    assert place["detail"].startswith(
+        f"f1 of NP of types:2 on {corpus_id} is 92.5, which is 2.5 below the 95"
+    )
+    assert place["detail"].endswith("a drop of 2 is allowed")
+    evaluate("types", {2: metrics_of(94, NP=92.5, VP=99, PP=80)})
+    problem = assert_problem(http.put(path, json={"version": 2}), 409, "policy_not_met")
+    (place,) = problem["errors"]
+    assert place["detail"].startswith("f1 of PP of types:2")
+    assert place["detail"].endswith("a drop of 2 is allowed (other types that fall too far: 1)")
 
 
 def test_a_version_that_nobody_evaluated_is_refused_with_the_job_that_would(
