@@ -38,6 +38,7 @@ from app.middleware.idempotency import Idempotency
 from app.middleware.request_log import RequestLog
 from app.middleware.validators import Validators
 from app.models.routes import router as models
+from app.page.routes import router as page
 from app.params import PROBLEM_RESPONSE
 from app.policies.routes import router as policies
 from app.tagging import lines, serving
@@ -86,7 +87,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, limit_of=_limits(settings))
     app.add_middleware(RequestLog)
     # Routes are tried in order, so the one that is called most comes first.
-    for router in (tagging, corpora, lexicons, jobs, models, policies, features, keys, audit, metric, health):
+    stored = (corpora, lexicons, jobs, models, policies, features, keys, audit)
+    for router in (tagging, *stored, metric, health, page):
         app.include_router(router)
     openapi.install(app)
     return app

@@ -49,7 +49,7 @@ Tagsmith is ready at {url}   (data in {data_dir}, Ctrl-C stops everything)
   curl -s {url}/tag -H 'Content-Type: application/json' -d '{{"model": "refs",
        "sentences": [[["Smith", "CAP"], [",", "PUNCT"], ["1999", "NUM"]]]}}'
 
-  The interface in full: {url}/docs
+  In a browser: {url}   The interface in full: {url}/docs
 """
 
 

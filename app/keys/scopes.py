@@ -40,6 +40,7 @@ NEEDS: Mapping[str, Needs] = {
     "docs": Needs(None, None),
     "openapi.json": Needs(None, None),
     "": Needs(None, None),
+    "page": Needs(None, None),
 }
 
 _UNKNOWN = Needs(Scope.ADMIN, Scope.ADMIN)

@@ -1,0 +1,1 @@
+"""The page at `/`: models, jobs and tagging, for people."""

@@ -1,0 +1,124 @@
+"""The page: served from here alone, under a policy that lets no stored text become a script."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.page.routes import FOLDER, POLICY
+from core.settings import Settings
+from core.store.engine import Database
+from tests.app.keys import Callers
+from tests.app.servers import ThreadServer, assert_problem
+from tests.services import wait_until
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(path.name for path in FOLDER.iterdir())
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+#: The name of a vocabulary, which nobody fetches.
+NAMESPACE = "http://www.w3.org/2000/svg"
+#: Whatever would read text as markup or as a program.
+SINKS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|createContextualFragment"
+    r"|DOMParser|srcdoc|javascript:|setHTML|localStorage|document\.cookie"
+)
+
+
+def text_of(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_every_part_has_its_type_and_the_policy(http: httpx.Client, name: str) -> None:
+    answer = http.get(f"/page/{name}" if name else "/")
+    assert answer.status_code == 200
+    assert answer.text == text_of(name or "index.html")
+    assert answer.headers["content-type"] == MEDIA_TYPES[Path(name or "index.html").suffix]
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-cache"
+    again = http.get(answer.request.url, headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_policy_allows_files_of_the_server_and_nothing_else() -> None:
+    rules = dict(rule.split(" ", 1) for rule in POLICY.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert {value for name, value in rules.items() if name.endswith("-src")} == {"'none'", "'self'"}
+    assert rules["require-trusted-types-for"] == "'script'"
+    assert rules["trusted-types"] == rules["frame-ancestors"] == rules["base-uri"] == "'none'"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_comes_from_elsewhere_and_every_reference_leads_somewhere(
+    http: httpx.Client, name: str
+) -> None:
+    text = text_of(name).replace(NAMESPACE, "")
+    assert not re.search(r"https?:|[\"'(]//", text)
+    references = re.findall(r"""(?:src|href)="([^"#]+)"|from "\./([^"]+)"|url\(([^)]+)\)""", text)
+    for address, module, asset in references:
+        assert not asset
+        assert http.get(address or f"/page/{module}").status_code == 200, (name, address or module)
+
+
+def test_the_page_has_no_script_style_or_handler_of_its_own() -> None:
+    page = text_of("index.html")
+    assert re.findall(r"<script[^>]*>([^<]*)</script>", page) == [""]
+    assert not re.search(r"<style|\sstyle=|\son\w+=", page)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".js")])
+def test_no_script_reads_text_as_markup_or_keeps_a_key_beyond_its_tab(name: str) -> None:
+    text = text_of(name)
+    assert SINKS.findall(text) == []
+    assert len(text.splitlines()) < 300
+    if name != "api.js":
+        assert "sessionStorage" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing.js", "..%2Froutes.py", "%2e%2e%2froutes.py", "..%2F..%2F..%2Fpyproject.toml"]
+)
+def test_what_is_no_part_of_the_page_is_not_given(http: httpx.Client, name: str) -> None:
+    assert_problem(http.get(f"/page/{name}"), 404, "route_not_found")
+
+
+@pytest.fixture
+def locked(tmp_path: Path, sqlite_url: str) -> Iterator[ThreadServer]:
+    """A server where keys are in force."""
+    with ThreadServer(Settings(data_dir=tmp_path, database_url=sqlite_url)) as running:
+        database = Database(sqlite_url)
+        Callers(database, running.url).token("admin")
+        database.dispose()
+        wait_until(lambda: httpx.get(f"{running.url}/models").status_code == 401, "keys to be in force", 5)
+        yield running
+
+
+def test_the_page_needs_no_key_and_shows_nothing_that_does(locked: ThreadServer) -> None:
+    for name in ("", *(f"page/{name}" for name in NAMES)):
+        assert httpx.get(f"{locked.url}/{name}").status_code == 200
+    assert_problem(httpx.post(f"{locked.url}/page/main.js"), 405, "method_not_allowed")
+
+
+def test_the_wheel_has_every_part(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "requirements.in", "README.md", "LICENSE", "app"):
+        (source / name).symlink_to(ROOT / name)
+    subprocess.run([*command, "-w", tmp_path, "."], check=True, cwd=source)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        inside = {Path(name).name for name in packed.namelist() if name.startswith("app/page/static/")}
+    assert inside == set(NAMES)
