@@ -18,6 +18,7 @@ from app.jobs.sender import JobSender
 from app.keys.ring import Keyring
 from app.limits import OpenStreams, RateLimiter
 from app.metrics.meters import Meters
+from app.metrics.readings import Readings
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
 from core.settings import Settings
@@ -44,6 +45,7 @@ class Runtime:
     rates: RateLimiter
     streams: OpenStreams
     meters: Meters
+    readings: Readings
     #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
     upload_threads: anyio.CapacityLimiter
 

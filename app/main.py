@@ -29,6 +29,7 @@ from app.lexicons.routes import router as lexicons
 from app.limits import OpenStreams, RateLimiter
 from app.metrics import service as metrics
 from app.metrics.meters import Meters
+from app.metrics.readings import Readings
 from app.metrics.routes import router as metric
 from app.middleware.address import PlainAddress
 from app.middleware.body_limit import BodyLimit
@@ -105,7 +106,7 @@ async def _running(settings: Settings) -> AsyncIterator[Runtime]:
         runtime.live.run(),
         runtime.keyring.follow(),
         housekeeping.keep_clean(runtime.database),
-        metrics.keep_saved(runtime.meters, runtime.streams),
+        metrics.keep_saved(runtime.readings),
     ]
     if runtime.async_redis is not None:
         tasks.append(serving.listen(runtime.async_redis, nudged))
@@ -127,6 +128,7 @@ def _runtime(settings: Settings) -> Runtime:
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     known = Serving(database, cache)
     checks = Health(database, async_redis, warm.serving)
+    meters, streams = Meters(settings.data_dir / "metrics"), OpenStreams(settings)
     cores = os.cpu_count() or 1
     return Runtime(
         settings=settings,
@@ -140,8 +142,9 @@ def _runtime(settings: Settings) -> Runtime:
         health=checks,
         keyring=Keyring(database, settings),
         rates=RateLimiter(async_redis, settings),
-        streams=OpenStreams(settings),
-        meters=Meters(settings.data_dir / "metrics"),
+        streams=streams,
+        meters=meters,
+        readings=Readings(meters, streams, cache),
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
     )
 
@@ -166,6 +169,7 @@ async def _close(runtime: Runtime) -> None:
     if runtime.redis is not None:
         runtime.redis.close()
     runtime.sender.close()
+    runtime.readings.take()
     runtime.meters.close()
     runtime.database.dispose()
 

@@ -15,5 +15,5 @@ router = APIRouter(tags=["health"])
 )
 async def metrics(runtime: RuntimeDep) -> Response:
     """Give the metrics of all API processes on this machine, and of the jobs, as Prometheus reads them."""
-    text = await service.exposition(runtime.meters, runtime.streams, runtime.database)
+    text = await service.exposition(runtime.readings, runtime.database)
     return Response(text, media_type=service.MEDIA_TYPE)

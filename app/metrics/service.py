@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import anyio.to_thread
 
-from app.limits import OpenStreams
 from app.metrics import names
-from app.metrics.meters import BUCKETS, Figures, Histogram, Meters
+from app.metrics.meters import BUCKETS, Figures, Histogram
+from app.metrics.readings import Readings
 from core.errors import Unavailable
 from core.store import figures
 from core.store.engine import Database
@@ -19,19 +19,22 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SAVE_S = 1.0
 
 
-async def keep_saved(meters: Meters, streams: OpenStreams) -> None:
+async def keep_saved(readings: Readings) -> None:
     """Show the other processes where this one stands, until cancelled."""
+    meters = readings.meters
     while True:
-        meters.figures.gauges[names.STREAMS] = streams.count
+        readings.take()
         await anyio.to_thread.run_sync(meters.save, meters.figures.dump())
         await asyncio.sleep(SAVE_S)
 
 
-async def exposition(meters: Meters, streams: OpenStreams, database: Database) -> str:
+async def exposition(readings: Readings, database: Database) -> str:
     """Write all metrics in Prometheus's text format."""
-    sums = await anyio.to_thread.run_sync(meters.others)
-    meters.figures.gauges[names.STREAMS] = streams.count
-    sums.add(meters.figures)
+    sums = await anyio.to_thread.run_sync(readings.meters.others)
+    readings.take()
+    sums.add(readings.meters.figures)
+    # Of the machine, not of a process: the files are shared, so sizes must not be added up.
+    sums.gauges[names.CACHE_BYTES] = await anyio.to_thread.run_sync(readings.cached_bytes)
     try:
         stored: figures.Figures | None = await anyio.to_thread.run_sync(_stored, database)
     except Unavailable:
@@ -48,11 +51,13 @@ def _counted(sums: Figures) -> Iterator[str]:
     yield _heading(names.REQUESTS)
     for (name, labels), histogram in sorted(sums.histograms.items(), key=lambda item: item[0]):
         yield from _histogram(name, labels, histogram)
-    yield _heading(names.TAGGED)
-    for (name, labels), value in sorted(sums.counters.items()):
-        yield _line(name, labels, value)
-    yield _heading(names.STREAMS)
-    yield _line(names.STREAMS, (), sums.gauges.get(names.STREAMS, 0))
+    for counter in names.COUNTERS:
+        yield _heading(counter)
+        found = [(labels, value) for (name, labels), value in sums.counters.items() if name == counter]
+        yield from (_line(counter, labels, value) for labels, value in sorted(found))
+    for gauge in names.GAUGES:
+        yield _heading(gauge)
+        yield _line(gauge, (), sums.gauges.get(gauge, 0))
 
 
 def _known(stored: figures.Figures | None) -> Iterator[str]:
@@ -70,6 +75,16 @@ def _known(stored: figures.Figures | None) -> Iterator[str]:
             yield _line(names.JOB_SECONDS, (each.kind, each.state), each.ended, suffix="_count")
     yield _heading(names.OLDEST)
     yield _line(names.OLDEST, (), stored.oldest_queued_s)
+    yield _heading(names.QUEUE_JOBS)
+    for queue in stored.queues:
+        yield _line(names.QUEUE_JOBS, (queue.name,), queue.jobs)
+    yield _heading(names.QUEUE_SECONDS)
+    for queue in stored.queues:
+        yield _line(names.QUEUE_SECONDS, (queue.name,), queue.oldest_s)
+    yield _heading(names.LEASE_SECONDS)
+    yield _line(names.LEASE_SECONDS, (), stored.oldest_lease_s)
+    yield _heading(names.LEASE_OVERDUE)
+    yield _line(names.LEASE_OVERDUE, (), stored.lease_overdue_s)
     yield _heading(names.ALIASES)
     for model, alias, version in stored.aliases:
         yield _line(names.ALIASES, (model, alias), version)

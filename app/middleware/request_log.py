@@ -19,10 +19,6 @@ faults = logging.getLogger("app.errors")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
-#: The header in which /tag names the version that answered.
-MODEL_VERSION = b"model-version"
-
-
 class RequestLog:
     """Names each request, answers 500 for what nobody caught, and logs the outcome."""
 
@@ -39,15 +35,13 @@ class RequestLog:
         logs.bind(request_id=request_id)
         header = (b"x-request-id", request_id.encode())
         started = time.perf_counter()
-        status, sent_bytes, tagged_by = 0, 0, b""
+        status, sent_bytes = 0, 0
 
         async def named(message: Message) -> None:
-            nonlocal status, sent_bytes, tagged_by
+            nonlocal status, sent_bytes
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = list(message.get("headers", ()))
-                tagged_by = next((value for name, value in headers if name == MODEL_VERSION), b"")
-                message["headers"] = [*headers, header]
+                message["headers"] = [*message.get("headers", ()), header]
             elif message["type"] == "http.response.body":
                 sent_bytes += len(message.get("body", b""))
             await send(message)
@@ -62,8 +56,6 @@ class RequestLog:
             duration_s = time.perf_counter() - started
             meters: Meters = scope["app"].state.runtime.meters
             meters.observe(names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s)
-            if tagged_by:
-                meters.count(names.TAGGED, tagged_by.decode("latin-1").partition(":")[0])
             if access.isEnabledFor(logging.INFO):
                 extra = {
                     "request_id": request_id,

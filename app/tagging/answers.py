@@ -34,6 +34,25 @@ _BLANK = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """How much was tagged: sentences, or lines of text, and their tokens."""
+
+    sentences: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.sentences + other.sentences, self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is told, and how much was tagged for it."""
+
+    told: dict[str, Any]
+    amount: Amount
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """What is tagged."""
 
@@ -60,11 +79,16 @@ class Source:
         return cls([line.tokens for line in lines], entries, lines, words=cuts and tokenizer == "characters")
 
 
-def answer(served: Served, request: TagRequest) -> dict[str, Any]:
+def answer(served: Served, request: TagRequest) -> Answer:
     """All that a request asks for."""
+    source = Source.of(served.tagger, request)
+    coded = served.tagger.code(source.chains)
+    amount = Amount(len(source.chains), int(coded.offsets[-1]))
+    return Answer(_told(served, request, source, coded), amount)
+
+
+def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> dict[str, Any]:
     tagger = served.tagger
-    source = Source.of(tagger, request)
-    coded = tagger.code(source.chains)
     entries = source.entries
     bounds = coded.offsets[entries].tolist()
     made: dict[str, Any] = {"model": served.target.model, "version": served.target.version}

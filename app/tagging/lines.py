@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from app import errors
 from app.body import parse_json
 from app.tagging import answers, service
+from app.tagging.answers import Amount
 from app.tagging.schemas import LineOptions, TagLine, TagRequest
 from app.tagging.serving import Served
 from core.corpus.named import TwiceError, once
@@ -33,6 +34,10 @@ _ONCE = ("model", "version", "labels")
 
 _OPTIONS: TypeAdapter[LineOptions] = TypeAdapter(LineOptions)
 _LINE: TypeAdapter[TagLine] = TypeAdapter(TagLine)
+
+
+#: The answers to some lines, and how much was tagged for them.
+Batch = tuple[bytes, Amount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +91,10 @@ class Lines:
         self,
         batches: AsyncIterator[list[bytes]],
         first: Sequence[bytes],
-        threaded: Callable[[Callable[[], bytes]], Awaitable[bytes]],
+        threaded: Callable[[Callable[[], Batch]], Awaitable[Batch]],
+        count: Callable[[Amount], None],
     ) -> AsyncIterator[bytes]:
-        """The answers to the lines that came with the first, and to all that follow."""
+        """The answers to the lines that came with the first, and to all that follow; `count` is told how much."""
         target = self.served.target
         head: dict[str, Any] = {"model": target.model, "version": target.version}
         if self.options.distributions:
@@ -96,32 +102,37 @@ class Lines:
         yield orjson.dumps(head) + b"\n"
         number = 2
 
-        def work(lines: Sequence[bytes], at: int) -> Callable[[], bytes]:
-            return lambda: self.batch(lines, at)
+        async def answered(lines: Sequence[bytes], at: int) -> bytes:
+            body, amount = await threaded(lambda: self.batch(lines, at))
+            count(amount)
+            return body
 
         try:
             if first:
-                yield await threaded(work(first, number))
+                yield await answered(first, number)
                 number += len(first)
             async for lines in batches:
-                yield await threaded(work(lines, number))
+                yield await answered(lines, number)
                 number += len(lines)
         except ClientDisconnect:
             return
         except TagsmithError as error:  # the answer has begun: what stops it can only be told in it
             yield orjson.dumps({"line": number, "error": _told(error)}) + b"\n"
 
-    def batch(self, lines: Sequence[bytes], first: int) -> bytes:
+    def batch(self, lines: Sequence[bytes], first: int) -> Batch:
         """The answers to some lines, the first of which has that number in the body, from 1, blank ones left out."""
         parsed: list[TagLine | TagsmithError] = [self._parsed(line) for line in lines]
         found: dict[int, dict[str, Any]] = {}
+        amount = Amount()
         for text in (False, True):
             places = [
                 i
                 for i, line in enumerate(parsed)
                 if isinstance(line, TagLine) and (line.text is not None) == text
             ]
-            found |= self._tagged(places, [parsed[i] for i in places])
+            answered, of_these = self._tagged(places, [parsed[i] for i in places])
+            found |= answered
+            amount += of_these
         out = []
         for i, line in enumerate(parsed):
             answer: dict[str, Any] = {"line": first + i}
@@ -131,7 +142,7 @@ class Lines:
             else:
                 answer["error"] = _told(line)
             out.append(orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
-        return b"".join(out)
+        return b"".join(out), amount
 
     def _parsed(self, raw: bytes) -> TagLine | TagsmithError:
         try:
@@ -151,19 +162,21 @@ class Lines:
             return error
         return line
 
-    def _tagged(self, places: Sequence[int], lines: Sequence[Any]) -> dict[int, dict[str, Any]]:
+    def _tagged(
+        self, places: Sequence[int], lines: Sequence[Any]
+    ) -> tuple[dict[int, dict[str, Any]], Amount]:
         """The answers to lines of one kind: all at once or, when one has a fault, each by itself."""
         if not lines:
-            return {}
-        each = [([place], [line]) for place, line in zip(places, lines, strict=True)]
+            return {}, Amount()
         if len(lines) > 1 and self.options.output == "conll":  # one text for all could not be cut again
-            return {place: answer for one in each for place, answer in self._tagged(*one).items()}
+            return self._one_by_one(places, lines)
         try:
-            made = answers.answer(self.served, self._request(lines))
+            answer = answers.answer(self.served, self._request(lines))
         except TagsmithError as error:
             if len(lines) == 1:
-                return {places[0]: {"error": _told(error)}}
-            return {place: answer for one in each for place, answer in self._tagged(*one).items()}
+                return {places[0]: {"error": _told(error)}}, Amount()
+            return self._one_by_one(places, lines)
+        made = answer.told
         explained = made.pop("explain", None)
         found = {}
         for i, place in enumerate(places):
@@ -175,7 +188,18 @@ class Lines:
             if explained is not None:
                 own["explain"] = [_without_sentence(token) for token in explained if token["sentence"] == i]
             found[place] = own
-        return found
+        return found, answer.amount
+
+    def _one_by_one(
+        self, places: Sequence[int], lines: Sequence[Any]
+    ) -> tuple[dict[int, dict[str, Any]], Amount]:
+        found: dict[int, dict[str, Any]] = {}
+        amount = Amount()
+        for place, line in zip(places, lines, strict=True):
+            answered, of_this = self._tagged([place], [line])
+            found |= answered
+            amount += of_this
+        return found, amount
 
     def _request(self, lines: Sequence[TagLine]) -> TagRequest:
         if lines[0].text is not None:

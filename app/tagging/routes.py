@@ -1,5 +1,6 @@
 """The route that tags."""
 
+import functools
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -9,7 +10,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import deps, errors
 from app.body import media_type, require_json, require_plain
+from app.metrics import names
+from app.metrics.meters import Meters
 from app.tagging import answers, lines, schemas
+from app.tagging.answers import Amount
 from app.tagging.serving import Served
 from core.errors import TagsmithError
 
@@ -53,8 +57,10 @@ async def tag(request: Request) -> Response:
     if media_type(request) == lines.MEDIA_TYPE:
         return await _stream(request)
     require_json(request)
-    served, answer = await deps.of(request).tagging.answer(await request.body())
-    return Response(answer, media_type="application/json", headers=_version(served))
+    runtime = deps.of(request)
+    tagged = await runtime.tagging.answer(await request.body())
+    _count(runtime.meters, tagged.served, tagged.amount, answers=1)
+    return Response(tagged.body, media_type="application/json", headers=_version(tagged.served))
 
 
 async def _stream(request: Request) -> Response:
@@ -69,7 +75,9 @@ async def _stream(request: Request) -> Response:
     # What does not fit the model is said before anything is answered.
     answers.answer(served, lines.request_of(options, sentences=[]))
     stream = lines.Lines(served, options, limits)
-    body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded)
+    count = functools.partial(_count, runtime.meters, served)
+    count(Amount(), answers=1)
+    body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded, count)
     return LinesResponse(body, media_type=lines.MEDIA_TYPE, headers=_version(served))
 
 
@@ -94,6 +102,13 @@ class DirectTagging:
         except TagsmithError as error:
             response = errors.from_error(scope, error)
         await response(scope, receive, send)
+
+
+def _count(meters: Meters, served: Served, amount: Amount, *, answers: int = 0) -> None:
+    model = served.target.model
+    meters.count(names.TAGGED, model, amount=answers)
+    meters.count(names.SENTENCES, model, amount=amount.sentences)
+    meters.count(names.TOKENS, model, amount=amount.tokens)
 
 
 def _version(served: Served) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from app import body as json_body
 from app import errors
 from app.tagging import answers
+from app.tagging.answers import Amount
 from app.tagging.schemas import MAX_REFERENCE, TagRequest
 from app.tagging.serving import Served, Serving
 from core.corpus.named import TwiceError, members, once
@@ -35,6 +36,15 @@ _PLAIN = {"model", "sentences"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Tagged:
+    """The JSON of an answer, the model that gave it, and how much it tagged."""
+
+    served: Served
+    body: bytes
+    amount: Amount
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Tagging:
     """What tagging needs of the process it runs in."""
 
@@ -44,8 +54,8 @@ class Tagging:
     #: Until the kernels are compiled nothing is tagged on the event loop: it would stand still for seconds.
     warmed: Callable[[], bool]
 
-    async def answer(self, raw: bytes) -> tuple[Served, bytes]:
-        """Tag what a request asks for; give the model used and the JSON of the answer."""
+    async def answer(self, raw: bytes) -> Tagged:
+        """Tag what a request asks for."""
         if len(raw) <= INLINE_BYTES:
             quick = self._quick(raw)
             if quick is not None:
@@ -53,15 +63,15 @@ class Tagging:
             request = self._read(raw)
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
             if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
-                return served, tag(served, request)
-            return served, await self.threaded(lambda: tag(served, request))
-        request, held, answer = await self.threaded(lambda: self._read_and_tag(raw))
-        if held is not None:
-            return held, answer
+                return tag(served, request)
+            return await self.threaded(lambda: tag(served, request))
+        request, tagged = await self.threaded(lambda: self._read_and_tag(raw))
+        if tagged is not None:
+            return tagged
         served = await self.serving.resolve(request.model)
-        return served, await self.threaded(lambda: tag(served, request))
+        return await self.threaded(lambda: tag(served, request))
 
-    def _quick(self, raw: bytes) -> tuple[Served, bytes] | None:
+    def _quick(self, raw: bytes) -> Tagged | None:
         """Answer the most common of requests at once: a few sentences, nothing but tags, by a model that is open.
 
         None when it is any other, or has a fault: then it is read again, with care.
@@ -74,13 +84,13 @@ class Tagging:
         tokens = sum(map(len, sentences))
         if tokens > min(INLINE_TOKENS, limits.max_tag_tokens) or len(sentences) > limits.max_tag_sentences:
             return None
-        return None if served is None else (served, _tagged(served, sentences))
+        return None if served is None else _tagged(served, sentences, tokens)
 
-    def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Served | None, bytes]:
+    def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Tagged | None]:
         """Do all of a large request in one hop to a thread, unless its model has to be opened first."""
         request = self._read(raw)
         held = self.serving.held(request.model)
-        return request, held, tag(held, request) if held is not None else b""
+        return request, None if held is None else tag(held, request)
 
     def _read(self, raw: bytes) -> TagRequest:
         request = parse(raw)
@@ -207,18 +217,20 @@ def _tokens(request: TagRequest) -> int:
     return sum(map(len, request.sentences)) + sum(map(len, request.texts))
 
 
-def tag(served: Served, request: TagRequest) -> bytes:
+def tag(served: Served, request: TagRequest) -> Tagged:
     """Tag, and write the answer."""
     if request.plain and request.output == "tags":
-        return _tagged(served, request.sentences)
-    return orjson.dumps(answers.answer(served, request), option=orjson.OPT_SERIALIZE_NUMPY)
+        return _tagged(served, request.sentences, _tokens(request))
+    answer = answers.answer(served, request)
+    return Tagged(served, orjson.dumps(answer.told, option=orjson.OPT_SERIALIZE_NUMPY), answer.amount)
 
 
-def _tagged(served: Served, sentences: Sequence[Sequence[Any]]) -> bytes:
+def _tagged(served: Served, sentences: Sequence[Sequence[Any]], tokens: int) -> Tagged:
     """Tag sentences, and write the answer."""
     target = served.target
     tags = served.tagger.tag(sentences)
-    return orjson.dumps({"model": target.model, "version": target.version, "tags": tags})
+    body = orjson.dumps({"model": target.model, "version": target.version, "tags": tags})
+    return Tagged(served, body, Amount(len(sentences), tokens))
 
 
 def _invalid(error: ValidationError, raw: bytes) -> Exception:

@@ -29,6 +29,17 @@ class _Opened(Generic[T]):
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a cache was used by this process since it was made, and what it holds."""
+
+    #: Times a model was asked for and open.
+    hits: int
+    #: Times a model had to be opened: for someone who waits, or ahead of it when an alias moves.
+    misses: int
+    open_models: int
+
+
 class ModelCache(Generic[T]):
     """Open models by checksum, least recently used dropped first, both from memory and from disk.
 
@@ -41,7 +52,8 @@ class ModelCache(Generic[T]):
         self._max_bytes = max_bytes
         self._open_model = open_model
         self._opened: OrderedDict[str, _Opened[T]] = OrderedDict()
-        self._lock = threading.Lock()  # guards `_opened` only; never held during input or output
+        self._hits = self._misses = 0
+        self._lock = threading.Lock()  # guards these three only; never held during input or output
 
     def peek(self, sha256: str) -> T | None:
         """Give the model if it is open already. Never blocks on disk, so an event loop may call it."""
@@ -49,6 +61,7 @@ class ModelCache(Generic[T]):
             opened = self._opened.get(sha256)
             if opened is None:
                 return None
+            self._hits += 1
             self._opened.move_to_end(sha256)
             return opened.model
 
@@ -82,6 +95,17 @@ class ModelCache(Generic[T]):
         self._path(sha256).unlink(missing_ok=True)
 
     @property
+    def usage(self) -> Usage:
+        """How it was used so far."""
+        with self._lock:
+            return Usage(self._hits, self._misses, len(self._opened))
+
+    @property
+    def stored_bytes(self) -> int:
+        """Size of the model files on local disk, which all processes of the machine share. Reads the folder."""
+        return sum(size for _, size, _ in self._files())
+
+    @property
     def open_bytes(self) -> int:
         """Size of the models open now."""
         with self._lock:
@@ -92,6 +116,7 @@ class ModelCache(Generic[T]):
 
     def _remember(self, sha256: str, model: T, size_bytes: int) -> T:
         with self._lock:
+            self._misses += 1
             # Two threads may have opened the same file; all use the first, so its pages are counted once.
             kept = self._opened.setdefault(sha256, _Opened(model, size_bytes))
             self._opened.move_to_end(sha256)
@@ -138,12 +163,17 @@ class ModelCache(Generic[T]):
             partial.rename(path)
             _sync_directory(self._directory)
 
-    def _make_room(self, newest: Path) -> None:
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """The files on disk: when each was last used, its size, its path."""
         files: list[tuple[float, int, Path]] = []
         for path in self._directory.glob("*.model"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
                 files.append((status.st_mtime, status.st_size, path))
+        return files
+
+    def _make_room(self, newest: Path) -> None:
+        files = self._files()
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
             if total <= self._max_bytes:

@@ -1,20 +1,29 @@
 """Metrics: right with several processes, after one of them ended, and without a database."""
 
 import dataclasses
+import json
 import re
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.engine import Connection
 
 from app.metrics.meters import BUCKETS, Figures, Meters
 from core.settings import Settings
-from core.store import jobs, models
+from core.store import clock, control, jobs, models, tables
 from core.store.engine import Database
 from core.store.models import NewVersion
+from tests.app import samples
 from tests.app.servers import ProcessServer, ThreadServer
 from tests.services import wait_until
 
+NEW = NewVersion(
+    objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None, seed=1,
+    code_version="test", job_id=None,
+)  # fmt: skip
 VALUE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
 
@@ -62,11 +71,7 @@ def test_jobs_and_aliases_are_counted_in_sql(server: ThreadServer, database: Dat
         jobs.create(conn, kind="tune", spec={})
         assert jobs.claim(conn, first.id, "me", 30) is not None
         jobs.fail(conn, first.id, "me", {"code": "x", "message": "x"})
-        new = NewVersion(
-            objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
-            seed=1, code_version="test", job_id=None,
-        )  # fmt: skip
-        models.publish(conn, "measured", new, [b"never opened"])
+        models.publish(conn, "measured", NEW, [b"never opened"])
     assert httpx.put(f"{server.url}/models/measured/aliases/champion", json={"version": 1}).status_code == 200
     values = scraped(server.url)
     assert values['tagsmith_jobs{kind="train",state="failed"}'] == 1
@@ -77,24 +82,91 @@ def test_jobs_and_aliases_are_counted_in_sql(server: ThreadServer, database: Dat
     assert values['tagsmith_alias_version{model="measured",alias="champion"}'] == 1
 
 
+def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, database: Database) -> None:
+    with database.write() as conn:
+        jobs.create(conn, kind="train", spec={}, queue="quick")
+        late, later, taken = (jobs.create(conn, kind="train", spec={}, queue="quick") for _ in range(3))
+        now = clock.now(conn)
+        _set(conn, late.id, queued_at=now - timedelta(seconds=100))
+        _set(conn, later.id, queued_at=now - timedelta(seconds=40))
+        assert jobs.claim(conn, taken.id, "me", 30) is not None
+        _set(conn, taken.id, started_at=now - timedelta(seconds=500))
+    values = scraped(server.url)
+    assert values['tagsmith_queue_jobs{queue="quick"}'] == 3
+    assert 100 <= values['tagsmith_queue_oldest_seconds{queue="quick"}'] < 130
+    assert values["tagsmith_oldest_queued_seconds"] >= values['tagsmith_queue_oldest_seconds{queue="quick"}']
+    assert 'tagsmith_queue_jobs{queue="slow"}' in values
+    assert 500 <= values["tagsmith_oldest_lease_seconds"] < 530
+    assert values["tagsmith_lease_overdue_seconds"] == 0
+    with database.write() as conn:
+        _set(conn, taken.id, lease_until=clock.now(conn) - timedelta(seconds=7))
+    assert 7 <= scraped(server.url)["tagsmith_lease_overdue_seconds"] < 37
+    with database.write() as conn:
+        jobs.fail(conn, taken.id, "me", {"code": "x", "message": "x"})
+        for job in (late, later):
+            control.cancel(conn, job.id)
+    values = scraped(server.url)
+    assert values["tagsmith_oldest_lease_seconds"] == values["tagsmith_lease_overdue_seconds"] == 0
+    assert values['tagsmith_queue_jobs{queue="quick"}'] == 1
+
+
+def _set(conn: Connection, job_id: str, **values: Any) -> None:
+    conn.execute(tables.job.update().where(tables.job.c.id == job_id).values(**values))
+
+
+def tagged(values: dict[str, float]) -> tuple[float, ...]:
+    names = ("tag_requests", "tagged_sentences", "tagged_tokens")
+    return tuple(values.get(f'tagsmith_{name}_total{{model="chunker"}}', 0) for name in names)
+
+
+def tag_all_ways(url: str) -> None:
+    """Tag 2 sentences of 3 tokens in each of three ways, and fail in two."""
+    sentences = [[["Rockwell", "NNP"], ["said", "VBD"]], [["It", "PRP"]]]
+    request = {"model": "chunker", "sentences": sentences}
+    assert httpx.post(f"{url}/tag", json=request).status_code == 200
+    assert httpx.post(f"{url}/tag", json=request | {"marginals": True}).status_code == 200
+    assert httpx.post(f"{url}/tag", json=request | {"model": "nobody"}).status_code == 404
+    lines = [{"model": "chunker"}, {"tokens": sentences[0]}, {"tokens": 7}, {"tokens": sentences[1]}]
+    body = "".join(f"{json.dumps(line)}\n" for line in lines)
+    answer = httpx.post(f"{url}/tag", content=body, headers={"Content-Type": "application/x-ndjson"})
+    assert len(answer.text.splitlines()) == 4
+
+
 def test_two_processes_answer_for_both_and_counters_survive_the_end_of_one(
     sqlite_url: str, tmp_path: Path
 ) -> None:
     settings = Settings(data_dir=tmp_path / "data", database_url=sqlite_url)
+    model = samples.model_file("v1", tmp_path / "model")
+    database = Database(sqlite_url)
+    with database.write() as conn:
+        models.publish(conn, "chunker", NEW, [model])
+    database.dispose()
     with ProcessServer(settings, tmp_path / "first.log") as first:
         with ProcessServer(settings, tmp_path / "second.log") as second:
             for _ in range(5):
                 httpx.get(f"{first.url}/livez")
             for _ in range(7):
                 httpx.get(f"{second.url}/livez")
+            tag_all_ways(first.url)
+            tag_all_ways(second.url)
             for url in (first.url, second.url):
                 wait_until(lambda url=url: requests(scraped(url), "/livez") == 12, "both to be counted", 10)
+                wait_until(lambda url=url: tagged(scraped(url)) == (6, 12, 18), "both to be counted", 10)
+                values = scraped(url)
+                assert values["tagsmith_model_cache_misses_total"] == 2
+                assert values["tagsmith_model_cache_hits_total"] == 4
+                assert values["tagsmith_open_models"] == 2
+                assert values["tagsmith_model_cache_bytes"] == len(model)
             second.process.kill()
             second.process.wait()
-        assert requests(scraped(first.url), "/livez") == 12
+        values = scraped(first.url)
+        assert (requests(values, "/livez"), tagged(values)) == (12, (6, 12, 18))
+        assert values["tagsmith_open_models"] == 1
         with ProcessServer(settings, tmp_path / "third.log") as third:
             httpx.get(f"{third.url}/livez")
-            assert requests(scraped(third.url), "/livez") == 13
+            values = scraped(third.url)
+            assert (requests(values, "/livez"), tagged(values)) == (13, (6, 12, 18))
+            assert values["tagsmith_model_cache_hits_total"] == 4
         assert len(list((tmp_path / "data" / "metrics").glob("slot-*.json"))) == 2
 
 

@@ -41,7 +41,7 @@ def near(value: Any) -> Any:
 
 
 def answered(served: Served, request: Any) -> Any:
-    return json.loads(service.tag(served, service.parse(json.dumps(request).encode())))
+    return json.loads(service.tag(served, service.parse(json.dumps(request).encode())).body)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_examples_are_answered_as_shown(served: Served, request_: Any, answer: A
 def test_the_stream_is_answered_as_shown(served: Served) -> None:
     given, shown = (text.encode().splitlines() for text in TEXTS[1:])
     stream = lines.Lines(served, lines.options_of(given[0]), lines.Limits(1000, 1000))
-    assert [json.loads(line) for line in stream.batch(given[1:], 2).splitlines()] == [
+    assert [json.loads(line) for line in stream.batch(given[1:], 2)[0].splitlines()] == [
         json.loads(line) for line in shown[1:]
     ]
     assert json.loads(shown[0]) == {"model": "chunker", "version": 1}
