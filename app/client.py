@@ -23,6 +23,7 @@ from app.records import (
     Move,
     Policy,
     Preview,
+    RetentionPlan,
     Tagged,
     Template,
     Version,
@@ -31,7 +32,7 @@ from app.records import (
 
 __all__ = [
     "Alias", "ApiError", "Client", "Corpus", "Event", "Job", "Lexicon", "Model", "Move", "Policy", "Preview",
-    "Tagged", "Template", "Version",
+    "RetentionPlan", "Tagged", "Template", "Version",
 ]  # fmt: skip
 
 #: How long `follow` keeps trying to reach a server that is away, and how long it waits between tries.
@@ -315,15 +316,28 @@ class Client(Connection):
         return make(Policy, self._call("GET", _policy(name)))
 
     def set_policy(
-        self, name: str, promotion: Mapping[str, Any], *, if_match: int | str | None = None
+        self,
+        name: str,
+        promotion: Mapping[str, Any] | None = None,
+        retention: Mapping[str, Any] | None = None,
+        *,
+        if_match: int | str | None = None,
     ) -> Policy:
-        """Give a model its policy, in place of the one it has."""
-        body = {"promotion": promotion}
+        """Give a model its policy, in place of the whole of the one it has."""
+        body = {"promotion": promotion, "retention": retention}
         return make(Policy, self._call("PUT", _policy(name), json=body, headers=_if_match(if_match)))
 
     def delete_policy(self, name: str, *, if_match: int | str | None = None) -> None:
         """Remove the policy of a model."""
         self._response("DELETE", _policy(name), headers=_if_match(if_match))
+
+    def retention(
+        self, name: str, *, keep_last: int | None = None, keep_rollbacks: int | None = None
+    ) -> RetentionPlan:
+        """Say which versions would be removed by the policy, or by what is given instead; removes nothing."""
+        asked = {"keep_last": keep_last, "keep_rollbacks": keep_rollbacks}
+        params = {key: value for key, value in asked.items() if value is not None}
+        return make(RetentionPlan, self._call("GET", f"/models/{part(name)}/retention", params=params))
 
     # Tagging and health
 

@@ -164,12 +164,26 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a version must show before an alias may stand for it; `seq` rises with each change and is its ETag."""
+    """What may be promoted and what is kept of a model; `seq` rises with each change and is its ETag."""
 
     model: str
     promotion: dict[str, Any] | None
+    retention: dict[str, Any] | None
     seq: int
     updated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPlan:
+    """Which versions of a model would be removed, and which kept and why."""
+
+    model: str
+    keep_last: int
+    keep_rollbacks: int
+    in_force: bool
+    size_bytes: int
+    remove: list[dict[str, Any]]
+    keep: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

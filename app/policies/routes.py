@@ -1,6 +1,8 @@
 """Routes of policies."""
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from app.body import JsonRoute
 from app.deps import CallerDep, DatabaseDep
@@ -9,6 +11,9 @@ from app.models.conditions import ExpectedDep, IfNoneMatch
 from app.params import ModelName
 from app.policies import schemas, service
 from core.store.policies import PolicyRow
+
+KeepLast = Annotated[schemas.KeepLast | None, Query(description="In place of the policy's.")]
+KeepRollbacks = Annotated[schemas.KeepRollbacks | None, Query(description="In place of the policy's.")]
 
 router = APIRouter(prefix="/models/{name}", tags=["policies"], route_class=JsonRoute)
 
@@ -44,3 +49,14 @@ def put_policy(
 def delete_policy(name: ModelName, database: DatabaseDep, caller: CallerDep, expected: ExpectedDep) -> None:
     """Remove the policy of a model."""
     service.delete(database, name, caller, expected)
+
+
+@router.get("/retention")
+def plan_retention(
+    name: ModelName, database: DatabaseDep, keep_last: KeepLast = None, keep_rollbacks: KeepRollbacks = None
+) -> schemas.RetentionPlan:
+    """Say which versions retention would remove, and why it keeps the others; removes nothing.
+
+    It goes by the policy of the model, or by what is given instead, to see what a policy would do.
+    """
+    return service.retention_plan(database, name, keep_last, keep_rollbacks)

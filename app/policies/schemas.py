@@ -13,6 +13,12 @@ from core.store.references import DEFAULT_ALIAS
 Metric = Literal["f1", "accuracy", "precision", "recall"]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
+#: The newest is what a bare name means where there is no champion: it always stays.
+KeepLast = Annotated[int, Field(ge=1, le=100_000)]
+KeepRollbacks = Annotated[int, Field(ge=0, le=10_000)]
+DEFAULT_KEEP_LAST = 10
+DEFAULT_KEEP_ROLLBACKS = 3
+
 
 class Promotion(Body):
     """When an alias may be moved to a version, by scores that jobs have stored; percentages."""
@@ -40,10 +46,28 @@ class Promotion(Body):
         return self
 
 
+class Retention(Body):
+    """Which versions are kept, beside those that an alias stands for and those that a job needs."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    keep_last: KeepLast = Field(DEFAULT_KEEP_LAST, description="So many of the newest.")
+    keep_rollbacks: KeepRollbacks = Field(
+        DEFAULT_KEEP_ROLLBACKS, description="What so many rollbacks of each alias lead to."
+    )
+
+
 class NewPolicy(Body):
     """The whole policy of a model."""
 
-    promotion: Promotion
+    promotion: Promotion | None = Field(None, description="Null lets every version be promoted.")
+    retention: Retention | None = Field(None, description="Null keeps every version.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "NewPolicy":
+        if self.promotion is None and self.retention is None:
+            raise ValueError("give promotion, retention or both; DELETE removes the policy")
+        return self
 
 
 class Policy(Out):
@@ -51,5 +75,33 @@ class Policy(Out):
 
     model: str
     promotion: Promotion | None
+    retention: Retention | None
     seq: int = Field(description="Counts its changes; also its ETag.")
     updated_at: datetime
+
+
+class RemovedVersion(Out):
+    """A version that nothing keeps."""
+
+    version: int
+    size_bytes: int
+    created_at: datetime
+
+
+class KeptVersion(Out):
+    """A version that is kept."""
+
+    version: int
+    because: list[str] = Field(description="Everything that keeps it.")
+
+
+class RetentionPlan(Out):
+    """What would become of each version of a model."""
+
+    model: str
+    keep_last: int
+    keep_rollbacks: int
+    in_force: bool = Field(description="Whether the policy says just this, so that it will be done.")
+    size_bytes: int = Field(description="Of all that would be removed.")
+    remove: list[RemovedVersion] = Field(description="The oldest first.")
+    keep: list[KeptVersion] = Field(description="The newest first.")

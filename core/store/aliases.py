@@ -1,7 +1,8 @@
 """Aliases: names for what is served, with every move recorded and undoable."""
 
 import dataclasses
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -179,26 +180,31 @@ def _states(model: str, alias: str) -> sa.Select[Any]:
     ).where(_moves.c.model == model, _moves.c.alias == alias)
 
 
-def _undone(conn: Connection, present: AliasRow, steps: int) -> "_State":
-    """What so many rollbacks would lead to."""
+def way_back(conn: Connection, present: AliasRow) -> "Iterator[_State]":
+    """What one rollback would lead to, what two would, and so on; versions that were deleted are passed over."""
     stack = _undo_stack(conn.execute(_ordered_moves(present.model, present.alias)))
     numbers = tables.model_version.c
     existing = set(conn.scalars(sa.select(numbers.version).where(numbers.model == present.model)))
     found = _State(present.seq, present.version)
-    for taken in range(steps):
-        earlier = found
-        while stack and (earlier.version == found.version or earlier.version not in existing):
-            earlier = stack.pop()
-        if earlier.version == found.version or earlier.version not in existing:
-            place = f"{present.model}@{present.alias}"
-            message = (
-                f"{place} has no earlier version to return to"
-                if taken == 0
-                else f"{place} can go back {taken} step{'s' * (taken > 1)}, not {steps}"
-            )
-            raise Conflict(message, code="nothing_to_roll_back")
-        found = earlier
-    return found
+    while stack:
+        earlier = stack.pop()
+        if earlier.version != found.version and earlier.version in existing:
+            found = earlier
+            yield found
+
+
+def _undone(conn: Connection, present: AliasRow, steps: int) -> "_State":
+    """What so many rollbacks would lead to."""
+    points = list(itertools.islice(way_back(conn, present), steps))
+    if len(points) == steps:
+        return points[-1]
+    place, taken = f"{present.model}@{present.alias}", len(points)
+    message = (
+        f"{place} can go back {taken} step{'s' * (taken > 1)}, not {steps}"
+        if points
+        else f"{place} has no earlier version to return to"
+    )
+    raise Conflict(message, code="nothing_to_roll_back")
 
 
 def _point_of(conn: Connection, model: str, alias: str, to: int | datetime) -> "_State":

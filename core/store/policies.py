@@ -1,5 +1,6 @@
-"""Policies of models: what a version must show before an alias may stand for it."""
+"""Policies of models: what a version must show before an alias may stand for it, and how many are kept."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -34,17 +35,34 @@ class Promotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """All that a policy says."""
+class Retention:
+    """Which versions are kept, beside those that an alias stands for and those that a job needs."""
 
-    promotion: Promotion | None
+    #: The newest.
+    keep_last: int
+    #: What so many rollbacks of each alias lead to.
+    keep_rollbacks: int
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyRow(Rules):
+class Rules:
+    """All that a policy says."""
+
+    promotion: Promotion | None = None
+    #: Without it everything is kept.
+    retention: Retention | None = None
+
+
+_NONE: Mapping[str, Any] = {"promotion": None, "corpus": None, "retention": None}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
     """The policy of a model. `seq` counts its changes and is its ETag."""
 
     model: str
+    promotion: Promotion | None
+    retention: Retention | None
     seq: int
     updated_at: datetime
 
@@ -61,7 +79,13 @@ def get(conn: Connection, model: str) -> PolicyRow:
 def find(conn: Connection, model: str) -> PolicyRow | None:
     """Give the policy of a model that has one."""
     row = _row(conn, model)
-    return None if row is None or _is_empty(row) else _make(row)
+    return None if row is None or (row.promotion is None and row.retention is None) else _make(row)
+
+
+def retaining(conn: Connection) -> list[str]:
+    """List the models of which not every version is kept."""
+    query = sa.select(_policy.c.model).where(_policy.c.retention.is_not(None)).order_by(_policy.c.model)
+    return list(conn.scalars(query))
 
 
 def put(conn: Connection, model: str, rules: Rules, if_match: int | None = None) -> PolicyRow:
@@ -71,18 +95,21 @@ def put(conn: Connection, model: str, rules: Rules, if_match: int | None = None)
     corpus that it names must be there, and cannot be deleted from then on.
     """
     models.lock(conn, model)
-    promotion = rules.promotion
-    corpus = None if promotion is None else promotion.corpus
-    if corpus is not None:
-        corpora.hold(conn, [corpus])
-    return _make(_store(conn, model, {"promotion": _stored(promotion), "corpus": corpus}, if_match))
+    values = dict(_NONE)
+    if rules.promotion is not None:
+        values["promotion"] = asdict(rules.promotion)
+        values["corpus"] = corpus = values["promotion"].pop("corpus")
+        corpora.hold(conn, [] if corpus is None else [corpus])
+    if rules.retention is not None:
+        values["retention"] = asdict(rules.retention)
+    return _make(_store(conn, model, values, if_match))
 
 
 def delete(conn: Connection, model: str, if_match: int | None = None) -> None:
     """Remove the policy of a model."""
     models.lock(conn, model)
     get(conn, model)
-    _store(conn, model, {"promotion": None, "corpus": None}, if_match)
+    _store(conn, model, _NONE, if_match)
 
 
 def present_seq(conn: Connection, model: str) -> int:
@@ -91,17 +118,17 @@ def present_seq(conn: Connection, model: str) -> int:
     return 0 if found is None else found.seq
 
 
-def _store(conn: Connection, model: str, values: dict[str, Any], if_match: int | None) -> Row[Any]:
+def _store(conn: Connection, model: str, values: Mapping[str, Any], if_match: int | None) -> Row[Any]:
     present = present_seq(conn, model)
     if if_match is not None and if_match != present:
         message = f"the policy is at change {present}, not {if_match}: someone changed it"
         raise Stale(message, code="policy_changed")
     before = _row(conn, model)
-    values = {**values, "seq": 1 if before is None else before.seq + 1, "updated_at": clock.now(conn)}
+    changed = {**values, "seq": 1 if before is None else before.seq + 1, "updated_at": clock.now(conn)}
     if before is None:
-        query: Any = _policy.insert().values(model=model, **values)
+        query: Any = _policy.insert().values(model=model, **changed)
     else:
-        query = _policy.update().where(_policy.c.model == model).values(**values)
+        query = _policy.update().where(_policy.c.model == model).values(**changed)
     return conn.execute(query.returning(_policy)).one()
 
 
@@ -109,18 +136,11 @@ def _row(conn: Connection, model: str) -> Row[Any] | None:
     return conn.execute(sa.select(_policy).where(_policy.c.model == model)).one_or_none()
 
 
-def _is_empty(row: Row[Any]) -> bool:
-    return row.promotion is None
-
-
-def _stored(promotion: Promotion | None) -> dict[str, Any] | None:
-    if promotion is None:
-        return None
-    return {name: value for name, value in asdict(promotion).items() if name != "corpus"}
-
-
 def _make(row: Row[Any]) -> PolicyRow:
-    promotion = None
-    if row.promotion is not None:
-        promotion = Promotion(**row.promotion, corpus=row.corpus)
-    return PolicyRow(promotion, row.model, row.seq, row.updated_at)
+    return PolicyRow(
+        row.model,
+        None if row.promotion is None else Promotion(**row.promotion, corpus=row.corpus),
+        None if row.retention is None else Retention(**row.retention),
+        row.seq,
+        row.updated_at,
+    )

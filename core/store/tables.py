@@ -228,6 +228,7 @@ model_policy = sa.Table(
     sa.Column("promotion", Json),
     # Part of `promotion`, with a column of its own so that the database refuses to delete the corpus.
     sa.Column("corpus", sa.ForeignKey("corpus.id"), index=True),
+    sa.Column("retention", Json),
     sa.Column("updated_at", UtcDateTime(), nullable=False),
 )
 

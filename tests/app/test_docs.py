@@ -30,6 +30,7 @@ CONTRACT = {
     ("get", "/models/{name}/aliases/{alias}"), ("put", "/models/{name}/aliases/{alias}"),
     ("post", "/models/{name}/aliases/{alias}/rollback"), ("get", "/models/{name}/aliases/{alias}/history"),
     ("get", "/models/{name}/policy"), ("put", "/models/{name}/policy"), ("delete", "/models/{name}/policy"),
+    ("get", "/models/{name}/retention"),
     ("post", "/keys"), ("get", "/keys"), ("get", "/keys/{key_id}"), ("delete", "/keys/{key_id}"),
     ("get", "/audit"), ("get", "/metrics"),
     ("post", "/tag"), ("post", "/features/preview"), ("get", "/livez"), ("get", "/readyz"), ("get", "/version"),

@@ -80,6 +80,7 @@ def test_a_policy_is_put_read_replaced_and_removed(
             "aliases": ["champion"], "metric": "f1", "corpus": corpus_id, "minimum": 90.0, "max_drop": 0.5,
             "max_type_drop": None,
         },
+        "retention": None,
         "seq": 1,
     }  # fmt: skip
     read = http.get(path)
@@ -276,7 +277,12 @@ def test_a_job_that_could_never_promote_is_refused_when_it_is_posted(
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, "/promotion"),
+        ({}, ""),
+        ({"promotion": None, "retention": None}, ""),
+        ({"retention": {"keep_last": 0}}, "/retention/keep_last"),
+        ({"retention": {"keep_last": 2.0}}, "/retention/keep_last"),
+        ({"retention": {"keep_rollbacks": -1}}, "/retention/keep_rollbacks"),
+        ({"retention": {"keep_all": True}}, "/retention/keep_all"),
         ({"promotion": {}}, "/promotion"),
         ({"promotion": {"max_drop": 1}}, "/promotion"),
         ({"promotion": {"max_type_drop": 1}}, "/promotion"),

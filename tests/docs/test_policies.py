@@ -7,7 +7,7 @@ import pytest
 
 from app.cli.background import BackgroundStack
 from app.client import ApiError, Client
-from app.policies.schemas import Promotion
+from app.policies.schemas import Promotion, Retention
 from tests.docs.test_readme import ROOT, run_script
 
 PAGE = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
 
 def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     printed = run_script("\n".join(blocks), stack, tmp_path)
     assert re.findall(r'"code":"(\w+)"', printed) == ["not_evaluated", "policy_not_met"]
     with Client(stack.url) as client:
@@ -34,6 +34,8 @@ def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) 
 
 def test_the_table_has_every_field_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", PAGE, re.MULTILINE)
-    shown = {"null": None, "`f1`": "f1", '`["champion"]`': ["champion"]}
-    fields = {name: field.default for name, field in Promotion.model_fields.items()}
-    assert {name: shown[default] for name, default in rows} == fields
+    shown = {"null": None, "`f1`": "f1", '`["champion"]`': ["champion"], "`10`": 10, "`3`": 3}
+    fields = Promotion.model_fields | Retention.model_fields
+    assert {name: shown[default] for name, default in rows} == {
+        name: field.default for name, field in fields.items()
+    }
