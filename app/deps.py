@@ -62,10 +62,17 @@ class Caller:
     #: For what the request changes; None of one that changes nothing.
     entry: Entry | None = None
 
-    def record(self, conn: Connection, *, location: str | None = None, note: str | None = None) -> None:
+    def record(
+        self,
+        conn: Connection,
+        *,
+        location: str | None = None,
+        note: str | None = None,
+        status: int | None = None,
+    ) -> None:
         """Put what the caller does into the audit, in the transaction that does it."""
         if self.entry is not None:
-            self.entry.write(conn, location, note)
+            self.entry.write(conn, location, note, status)
 
     def require(self, scope: Scope) -> None:
         """Refuse a caller whose key does not allow something that this request asks for beside its route."""

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from app.corpora import exports, schemas, service
 from app.corpora.parameters import OPTIONS
 from app.corpora.upload import Declared
-from app.deps import DatabaseDep, RuntimeDep
+from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
 from core.corpus import formats
 from core.corpus.report import CorpusReport
@@ -58,6 +58,7 @@ async def upload(
     request: Request,
     response: Response,
     runtime: RuntimeDep,
+    caller: CallerDep,
     name: CorpusName = None,
     format: Format = "conll",  # noqa: A002  # the contract's name for it
 ) -> CorpusRow:
@@ -76,8 +77,9 @@ async def upload(
         settings=runtime.settings,
         database=runtime.database,
         threads=runtime.upload_threads,
+        caller=caller,
     )
-    response.headers["Location"] = f"/corpora/{corpus.id}"
+    response.headers["Location"] = service.location(corpus)
     return corpus
 
 
@@ -128,9 +130,9 @@ async def get_content(
 
 
 @router.delete("/{corpus_id}", status_code=204)
-def delete_corpus(corpus_id: CorpusId, database: DatabaseDep) -> None:
-    """Remove a corpus. One that a job still needs stays (409)."""
-    service.delete(database, corpus_id)
+def delete_corpus(corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep) -> None:
+    """Remove a corpus. One that a job still needs, or a policy names, stays (409)."""
+    service.delete(database, corpus_id, caller)
 
 
 def _options(request: Request, *others: str) -> dict[str, str]:

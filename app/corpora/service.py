@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import anyio.to_thread
 
 from app.corpora.upload import Declared, Upload
+from app.deps import Caller
 from core.corpus import formats
 from core.corpus.corpus import Corpus
 from core.corpus.options import stored
@@ -30,6 +31,7 @@ async def create(
     settings: Settings,
     database: Database,
     threads: anyio.CapacityLimiter,
+    caller: Caller,
 ) -> CorpusRow:
     """Read a body to its end and store it as a corpus, or raise and store nothing."""
     reader = formats.reader(
@@ -45,7 +47,9 @@ async def create(
         def store() -> CorpusRow:
             row = _row(upload.finish(), reader.repaired_labels, declared, name or upload.filename or UNNAMED)
             with database.write() as conn:
-                return corpora.insert(conn, row, upload.chunks())
+                made = corpora.insert(conn, row, upload.chunks())
+                caller.record(conn, location=location(made))
+            return made
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
@@ -62,10 +66,16 @@ def get(database: Database, corpus_id: str) -> CorpusRow:
         return corpora.get(conn, corpus_id)
 
 
-def delete(database: Database, corpus_id: str) -> None:
-    """Remove a corpus that no unfinished job needs."""
+def delete(database: Database, corpus_id: str, caller: Caller) -> None:
+    """Remove a corpus that no unfinished job needs and no policy names."""
     with database.write() as conn:
         corpora.delete(conn, corpus_id)
+        caller.record(conn)
+
+
+def location(corpus: CorpusRow) -> str:
+    """Where a corpus is found."""
+    return f"/corpora/{corpus.id}"
 
 
 def _row(corpus: Corpus, repaired_labels: int, declared: Declared, name: str) -> CorpusRow:

@@ -45,7 +45,7 @@ LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^[0-9]*$")]
 def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Queue a job. What it names is checked now, so that it does not fail later for a typing error."""
     _allow(caller, spec)
-    job = service.create(runtime.database, runtime.sender, spec, caller.request_id, settings=runtime.settings)
+    job = service.create(runtime.database, runtime.sender, spec, caller, settings=runtime.settings)
     return _created(response, job)
 
 
@@ -96,21 +96,21 @@ async def get_events(
 
 
 @router.post("/{job_id}/cancel", status_code=202, response_model=schemas.Job)
-def cancel_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+def cancel_job(job_id: JobId, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Ask a job to stop. Asking twice is fine; one that has ended cannot be cancelled (409)."""
-    return service.cancel(runtime.database, runtime.redis, job_id)
+    return service.cancel(runtime.database, runtime.redis, job_id, caller)
 
 
 @router.post("/{job_id}/pause", status_code=202, response_model=schemas.Job)
-def pause_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+def pause_job(job_id: JobId, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Ask a job to store a checkpoint and let go of its worker. One that has ended, or ends, cannot (409)."""
-    return service.pause(runtime.database, runtime.redis, job_id)
+    return service.pause(runtime.database, runtime.redis, job_id, caller)
 
 
 @router.post("/{job_id}/resume", status_code=202, response_model=schemas.Job)
-def resume_job(job_id: JobId, runtime: RuntimeDep) -> JobRow:
+def resume_job(job_id: JobId, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
     """Let a paused job go on from its checkpoint, to the very result it would have had. Others cannot (409)."""
-    return service.resume(runtime.database, runtime.redis, runtime.sender, job_id)
+    return service.resume(runtime.database, runtime.redis, runtime.sender, job_id, caller)
 
 
 @router.post("/{job_id}/retry", status_code=202, response_model=schemas.Job)
@@ -122,7 +122,7 @@ def retry_job(job_id: JobId, response: Response, runtime: RuntimeDep, caller: Ca
         runtime.database,
         runtime.sender,
         spec,
-        caller.request_id,
+        caller,
         settings=runtime.settings,
         retry_of=job_id,
     )
@@ -172,7 +172,7 @@ def _allow(caller: Caller, spec: specs.JobSpec) -> None:
 
 
 def _created(response: Response, job: JobRow) -> JobRow:
-    response.headers["Location"] = f"/jobs/{job.id}"
+    response.headers["Location"] = service.location(job)
     response.headers["Retry-After"] = RETRY_AFTER_S
     return job
 

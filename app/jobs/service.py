@@ -6,6 +6,7 @@ from typing import Any
 from redis import Redis
 from sqlalchemy.engine import Connection
 
+from app.deps import Caller
 from app.jobs import sizes
 from app.jobs.sender import JobSender
 from core import specs, wire
@@ -34,7 +35,7 @@ def create(
     database: Database,
     sender: JobSender,
     spec: specs.JobSpec,
-    request_id: str,
+    caller: Caller,
     *,
     settings: Settings,
     retry_of: str | None = None,
@@ -55,12 +56,18 @@ def create(
             spec=spec.model_dump(mode="json"),
             uses=jobs.Uses(used, [(version.model, version.version) for version in versions], held),
             model=_model(spec, versions),
-            request_id=request_id,
+            request_id=caller.request_id,
             retry_of=retry_of,
             queue=sizes.queue_of(spec, corpus),
         )
+        caller.record(conn, location=location(job))
     sender.send(database, job)
     return job
+
+
+def location(job: JobRow) -> str:
+    """Where a job is found."""
+    return f"/jobs/{job.id}"
 
 
 def get(database: Database, job_id: str) -> JobRow:
@@ -86,19 +93,19 @@ def events_after(database: Database, job_id: str, after: int, limit: int) -> Pag
     return Page(data, str(data[-1].seq) if len(found) > limit else None)
 
 
-def cancel(database: Database, redis: Redis | None, job_id: str) -> JobRow:
+def cancel(database: Database, redis: Redis | None, job_id: str, caller: Caller) -> JobRow:
     """Ask a job to stop, and tell those who watch it."""
-    return _ask(database, redis, job_id, control.cancel)
+    return _ask(database, redis, job_id, caller, control.cancel)
 
 
-def pause(database: Database, redis: Redis | None, job_id: str) -> JobRow:
+def pause(database: Database, redis: Redis | None, job_id: str, caller: Caller) -> JobRow:
     """Ask a job to stand still, and tell those who watch it."""
-    return _ask(database, redis, job_id, control.pause)
+    return _ask(database, redis, job_id, caller, control.pause)
 
 
-def resume(database: Database, redis: Redis | None, sender: JobSender, job_id: str) -> JobRow:
+def resume(database: Database, redis: Redis | None, sender: JobSender, job_id: str, caller: Caller) -> JobRow:
     """Let a job go on, and tell those who watch it and the workers."""
-    job = _ask(database, redis, job_id, control.resume)
+    job = _ask(database, redis, job_id, caller, control.resume)
     if job.state is State.QUEUED:
         sender.send(database, job)
     return job
@@ -111,11 +118,16 @@ def spec_to_retry(database: Database, job_id: str) -> specs.JobSpec:
 
 
 def _ask(
-    database: Database, redis: Redis | None, job_id: str, wish: Callable[[Connection, str], JobRow]
+    database: Database,
+    redis: Redis | None,
+    job_id: str,
+    caller: Caller,
+    wish: Callable[[Connection, str], JobRow],
 ) -> JobRow:
     with database.write() as conn:
         before = jobs.get(conn, job_id).last_seq
         job = wish(conn, job_id)
+        caller.record(conn)
         added = events.after(conn, job_id, before, job.last_seq - before) if job.last_seq > before else []
     if redis is not None:
         for event in added:

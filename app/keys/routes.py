@@ -18,7 +18,7 @@ def create_key(
 ) -> schemas.MadeKey:
     """Make a key. Its token is in this answer and nowhere else."""
     made = service.create(database, new, caller)
-    response.headers["Location"] = f"/keys/{made.id}"
+    response.headers["Location"] = service.location(made.id)
     response.headers["Cache-Control"] = "no-store"
     return made
 

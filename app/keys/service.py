@@ -17,6 +17,7 @@ def create(database: Database, new: NewKey, caller: Caller) -> MadeKey:
     expires_in = None if new.expires_in_seconds is None else timedelta(seconds=new.expires_in_seconds)
     with database.write() as conn:
         row, token = keys.create(conn, new.name, new.scopes, expires_in=expires_in, created_by=caller.actor)
+        caller.record(conn, location=location(row.id))
     return MadeKey(**Key.model_validate(row).model_dump(), token=token)
 
 
@@ -38,6 +39,12 @@ def revoke(database: Database, key_id: str, caller: Caller) -> None:
         keys.get(conn, key_id)
         _require_key(caller)
         keys.revoke(conn, key_id)
+        caller.record(conn)
+
+
+def location(key_id: str) -> str:
+    """Where a key is found."""
+    return f"/keys/{key_id}"
 
 
 def _require_key(caller: Caller) -> None:

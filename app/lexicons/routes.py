@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from app.corpora.routes import UPLOAD_BODY, CorpusName
 from app.corpora.upload import Declared
-from app.deps import DatabaseDep, RuntimeDep
+from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.lexicons import schemas, service
 from app.params import DEFAULT_LIMIT, Cursor, LexiconId, Limit, Listing
 from core.store.lexicons import LexiconRow
@@ -30,6 +30,7 @@ async def upload(
     request: Request,
     response: Response,
     runtime: RuntimeDep,
+    caller: CallerDep,
     kind: Kind = "words",
     name: CorpusName = None,
 ) -> LexiconRow:
@@ -43,9 +44,10 @@ async def upload(
         settings=runtime.settings,
         database=runtime.database,
         threads=runtime.upload_threads,
+        caller=caller,
     )
-    response.status_code = 201 if new else 200
-    response.headers["Location"] = f"/lexicons/{lexicon.id}"
+    response.status_code = service.status(new=new)
+    response.headers["Location"] = service.location(lexicon)
     return lexicon
 
 
@@ -76,6 +78,6 @@ def get_content(lexicon_id: LexiconId, database: DatabaseDep) -> StreamingRespon
 
 
 @router.delete("/{lexicon_id}", status_code=204)
-def delete_lexicon(lexicon_id: LexiconId, database: DatabaseDep) -> None:
+def delete_lexicon(lexicon_id: LexiconId, database: DatabaseDep, caller: CallerDep) -> None:
     """Remove a lexicon. One that a job still needs stays (409); versions made with it go on without it."""
-    service.delete(database, lexicon_id)
+    service.delete(database, lexicon_id, caller)

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from app.corpora.service import UNNAMED
 from app.corpora.upload import Declared, Upload
+from app.deps import Caller
 from core.lexicon.lexicon import Lexicon, LexiconReader, known_kind
 from core.settings import MIB, Settings
 from core.store import blobs, lexicons
@@ -27,6 +28,7 @@ async def create(
     settings: Settings,
     database: Database,
     threads: anyio.CapacityLimiter,
+    caller: Caller,
 ) -> tuple[LexiconRow, bool]:
     """Read a body to its end and store it as a lexicon, or raise and store nothing; (lexicon, whether it is new)."""
     reader = LexiconReader(known_kind(declared.format), max_line_bytes=settings.max_line_bytes)
@@ -37,7 +39,9 @@ async def create(
         def store() -> tuple[LexiconRow, bool]:
             row = _row(upload, name or upload.filename or UNNAMED)
             with database.write() as conn:
-                return lexicons.insert(conn, row, upload.chunks())
+                stored, new = lexicons.insert(conn, row, upload.chunks())
+                caller.record(conn, location=location(stored), status=status(new=new))
+            return stored, new
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
@@ -62,10 +66,21 @@ def content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[b
     return row, blobs.stream(database, blob_id)
 
 
-def delete(database: Database, lexicon_id: str) -> None:
+def delete(database: Database, lexicon_id: str, caller: Caller) -> None:
     """Remove a lexicon that no unfinished job needs."""
     with database.write() as conn:
         lexicons.delete(conn, lexicon_id)
+        caller.record(conn)
+
+
+def location(lexicon: LexiconRow) -> str:
+    """Where a lexicon is found."""
+    return f"/lexicons/{lexicon.id}"
+
+
+def status(*, new: bool) -> int:
+    """How an upload is answered: the same lexicon again creates nothing."""
+    return 201 if new else 200
 
 
 def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:

@@ -21,8 +21,8 @@ UNRECORDED = frozenset({"tag", "features"})
 class Deeds:
     """Sees to it that who changed what is recorded.
 
-    The entry is for the service that makes the change, to write it in the same transaction. What changed nothing
-    and yet succeeded is recorded here.
+    The entry is for the service that makes the change, which writes it in the same transaction. What a service has
+    forgotten is recorded here, apart from the change: better late than never.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -42,7 +42,7 @@ class Deeds:
         async def recorded(message: Message) -> None:
             succeeded = message["type"] == "http.response.start" and 200 <= message["status"] < 300
             if succeeded and not entry.written:
-                await _record(scope["app"].state.runtime.database, entry, deed, message)
+                await _record_late(scope["app"].state.runtime.database, entry, deed, message)
             await send(message)
 
         await self.app(scope, receive, recorded)
@@ -63,21 +63,17 @@ def _deed(scope: Scope) -> Deed:
     )
 
 
-async def _record(database: Database, entry: Entry, deed: Deed, start: Message) -> None:
+async def _record_late(database: Database, entry: Entry, deed: Deed, start: Message) -> None:
     headers = {name.lower(): value.decode("latin-1") for name, value in start["headers"]}
 
     def write() -> None:
         with database.write() as conn:
             entry.write(conn, headers.get(b"location"), status=start["status"])
 
+    extra = {"request_id": deed.request_id, "actor": deed.actor, "path": deed.path}
+    logger.warning("change recorded apart from its transaction", extra=extra)
     try:
         await anyio.to_thread.run_sync(write)
     except TagsmithError as error:
         # It is done and must be told; the log has what the table lacks.
-        extra = {
-            "reason": error.message,
-            "request_id": deed.request_id,
-            "actor": deed.actor,
-            "path": deed.path,
-        }
-        logger.exception("change not recorded in the audit", extra=extra)
+        logger.exception("change not recorded in the audit", extra={**extra, "reason": error.message})

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from app.corpora.upload import SPOOL_READ_BYTES, Declared, Upload
+from app.deps import Caller
 from core import version
 from core.errors import Invalid
 from core.model import importing
@@ -37,6 +38,7 @@ async def create(
     settings: Settings,
     database: Database,
     threads: anyio.CapacityLimiter,
+    caller: Caller,
 ) -> VersionRow:
     """Read a body to its end and publish it as the next version of a model, or raise and store nothing."""
     said = None if declared.format == DETECTED else importing.known_format(declared.format)
@@ -52,9 +54,16 @@ async def create(
                     out.writelines(upload.chunks())
                 new = _imported(source, target, said)
                 with database.write() as conn:
-                    return models.publish(conn, name, new, _chunks(target))
+                    made = models.publish(conn, name, new, _chunks(target))
+                    caller.record(conn, location=location(made))
+                return made
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
+
+
+def location(version: VersionRow) -> str:
+    """Where a version is found."""
+    return f"/models/{version.model}/versions/{version.version}"
 
 
 def _imported(source: Path, target: Path, said: importing.Format | None) -> NewVersion:

@@ -79,6 +79,7 @@ async def import_version(
     request: Request,
     response: Response,
     runtime: RuntimeDep,
+    caller: CallerDep,
     format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
 ) -> VersionRow:
     """Publish a model file, ours or another program's, as the next version. One that is not sound stores nothing."""
@@ -91,10 +92,11 @@ async def import_version(
         settings=runtime.settings,
         database=runtime.database,
         threads=runtime.upload_threads,
+        caller=caller,
     )
     await run_in_threadpool(service.announce, runtime.redis)
     await runtime.serving.refresh()
-    response.headers["Location"] = f"/models/{name}/versions/{made.version}"
+    response.headers["Location"] = imports.location(made)
     return made
 
 
@@ -190,9 +192,11 @@ async def get_weights(
 
 
 @router.delete("/{name}/versions/{number}", status_code=204)
-async def delete_version(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> None:
+async def delete_version(
+    name: ModelName, number: VersionNumber, runtime: RuntimeDep, caller: CallerDep
+) -> None:
     """Remove a version. One that an alias stands for stays (409)."""
-    await run_in_threadpool(service.delete_version, runtime.database, runtime.redis, name, number)
+    await run_in_threadpool(service.delete_version, runtime.database, runtime.redis, name, number, caller)
     await runtime.serving.refresh()
 
 

@@ -106,10 +106,11 @@ def _place(cursor: str | None) -> int | None:
     return int(cursor)
 
 
-def delete_version(database: Database, redis: Redis | None, name: str, number: int) -> None:
+def delete_version(database: Database, redis: Redis | None, name: str, number: int, caller: Caller) -> None:
     """Remove a version that no alias stands for."""
     with database.write() as conn:
         models.delete_version(conn, name, number)
+        caller.record(conn)
     announce(redis)
 
 

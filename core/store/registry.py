@@ -31,7 +31,7 @@ def generation(conn: Connection) -> int:
 
 
 def bump(conn: Connection) -> None:
-    """Say that this transaction changes what is served. Last in it, since all changes queue here."""
+    """Say that this transaction changes what is served. Late in it, since all changes queue here."""
     registry = tables.registry
     conn.execute(registry.update().where(registry.c.id == ROW).values(generation=registry.c.generation + 1))
 
