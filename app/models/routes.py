@@ -11,7 +11,6 @@ from app.body import JsonRoute
 from app.corpora.upload import Declared
 from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.models import compare, conditions, imports, schemas, service
-from app.models.compare import Comparison
 from app.models.conditions import ExpectedDep, IfNoneMatch
 from app.models.service import Change
 from app.models.templates import Templates
@@ -100,10 +99,10 @@ async def import_version(
     return made
 
 
-@router.get("/{name}/compare", response_model=schemas.Comparison)
+@router.get("/{name}/compare")
 async def compare_versions(
     name: ModelName, base: VersionParameter, head: VersionParameter, runtime: RuntimeDep, top: Top = 20
-) -> Comparison:
+) -> schemas.Comparison:
     """Say what differs between two versions: metrics, spec, and weights by the names of their features."""
     return await compare.compare(runtime.database, runtime.serving, name, (base, head), top)
 
@@ -152,7 +151,7 @@ async def get_template_plot(name: ModelName, number: VersionNumber, runtime: Run
     return Response(found.svg(), media_type=SVG)
 
 
-@router.get("/{name}/versions/{number}/features", response_model=Listing[schemas.FeatureWeight])
+@router.get("/{name}/versions/{number}/features", response_model=Listing[FeatureWeight])
 async def list_features(
     name: ModelName,
     number: VersionNumber,
@@ -167,7 +166,7 @@ async def list_features(
     return await run_in_threadpool(service.features, model, label, template, top, cursor)
 
 
-@router.get("/{name}/versions/{number}/transitions", response_model=Listing[schemas.TransitionWeight])
+@router.get("/{name}/versions/{number}/transitions", response_model=Listing[TransitionWeight])
 async def list_transitions(
     name: ModelName,
     number: VersionNumber,
@@ -182,7 +181,7 @@ async def list_transitions(
     return await run_in_threadpool(service.transitions, model, before, label, top, cursor)
 
 
-@router.get("/{name}/versions/{number}/weights", response_model=schemas.Histogram)
+@router.get("/{name}/versions/{number}/weights")
 async def get_weights(
     name: ModelName, number: VersionNumber, runtime: RuntimeDep, bins: Bins = 20
 ) -> Histogram:

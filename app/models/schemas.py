@@ -14,6 +14,7 @@ from pydantic import (
 
 from app.body import Body
 from app.params import Out
+from core.model.difference import WeightDifference
 
 
 class Model(Out):
@@ -75,33 +76,6 @@ class Templates(Out):
     selection: Selection | None = Field(description="Null when the trainer selects no templates.")
 
 
-class FeatureWeight(Out):
-    """The weight of a feature and a label."""
-
-    feature: str
-    template: str
-    before: str | None = Field(description="Of a feature of label pairs: the label before.")
-    label: str
-    weight: float
-
-
-class TransitionWeight(Out):
-    """The weight of a label behind another."""
-
-    before: str
-    after: str
-    weight: float
-
-
-class Histogram(Out):
-    """How many weights that are not zero lie between each two neighbours of `bounds`."""
-
-    bounds: list[float]
-    features: list[int]
-    edge_features: list[int] = Field(description="Of features joined with label pairs.")
-    transitions: list[int]
-
-
 class MetricChange(Out):
     """A figure of two versions; null where a version has none."""
 
@@ -117,28 +91,6 @@ class SpecChange(Out):
     pointer: str
     base: Any
     head: Any
-
-
-class WeightChange(Out):
-    """A weight that two versions have otherwise; 0 where a version lacks it."""
-
-    feature: str | None = Field(description="Null for the weight of a label behind another.")
-    before: str | None = Field(description="The label before, where the weight is of a pair.")
-    label: str
-    base: float
-    head: float
-
-
-class WeightDifference(Out):
-    """How many weights each version has, what came and went, and what changed most."""
-
-    base: int
-    head: int
-    added: int
-    removed: int
-    changed: int
-    unchanged: int
-    top: list[WeightChange]
 
 
 class Comparison(Out):

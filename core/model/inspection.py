@@ -36,7 +36,10 @@ class TransitionWeight:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many weights lie between each two neighbours of `bounds`, by what they are weights of."""
+    """How many weights that are not zero lie between each two neighbours of `bounds`, by what they are weights of.
+
+    Those of `edge_features` are joined with pairs of labels.
+    """
 
     bounds: list[float]
     features: list[int]
