@@ -77,17 +77,9 @@ _PLAIN = (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]"))
 
 
 @cache
-def _basics() -> None:
-    """What serving and every trainer share."""
+def _serving() -> None:
     report.warm()
     formats.warm()
-    for features in _PLAIN:
-        _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
-
-
-@cache
-def _serving() -> None:
-    _basics()
     for features in _PLAIN:
         tagger, coded = _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
         decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
@@ -141,7 +133,8 @@ def _tagged(
 
 @cache
 def _evaluation() -> None:
-    _basics()
+    for features in _PLAIN:
+        _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
     finished(resampled_f1([np.ones((2, 3), np.int64)], 1, 1))
 
 
@@ -166,7 +159,6 @@ def _cache_kernels(processes: int) -> None:
 @cache
 def _example(trainer: TrainerSpec) -> None:
     """Run an example once, however many kinds share it."""
-    _basics()
     corpus = _corpus()
     # Only the pairs of the data, and a selection that keeps every template: both are kernels, all others are the same.
     features = FeatureSpec(pairs="seen", select=InformationGain(kind="information-gain", templates=1000))
@@ -180,6 +172,8 @@ def _example(trainer: TrainerSpec) -> None:
             "trainer": trainer,
         }
     )
+    for plain in _PLAIN:
+        compile_corpus(plain.resolve(len(corpus.columns)), corpus)
     compiled = compile_corpus(features.resolve(len(corpus.columns)), corpus)
     warm_start.weights_of(finished(train(spec, corpus, None)).model, compiled)
     if uses_threads(trainer):

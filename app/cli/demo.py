@@ -36,7 +36,7 @@ FIRST_SPEC: dict[str, Any] = {
 }
 SECOND_SPEC: dict[str, Any] = {
     "features": {"preset": "generic"},
-    "trainer": {"kind": "sgd-l1", "l1": 0.3, "passes": 30},
+    "trainer": {"kind": "sgd-l1", "l1": 0.3, "passes": 15},
 }
 
 

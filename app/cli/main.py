@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     up.set_defaults(run=_up)
 
     demo = commands.add_parser("demo", help="show the whole path in a throw-away stack")
-    demo.add_argument("--sentences", type=int, default=10000, metavar="N", help="size of the corpus (10000)")
+    demo.add_argument("--sentences", type=int, default=5000, metavar="N", help="size of the corpus (5000)")
     demo.set_defaults(run=_demo)
 
     migrate = commands.add_parser("migrate", help="bring the database to the newest schema")

@@ -12,13 +12,16 @@ gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+
 M is one matrix for the whole chain or, with rich edges, one for each token but the first (`Edges.step`), with a maximum
 of its own.
 
-psi_t and M are at most 1, and 1 somewhere. So a_t(j) >= psi_t(j) min M, and V_t(j), which times (a_{t-1} M)_j is a
-probability, is at most 1 / (min M)^2: nothing vanishes or overflows while the spans of the transitions' scores and of
-either a token's scores or, again, the transitions' add up to less than the logarithm of the type's range. Chains of
-which that cannot be said are done in log space (`log_chain`): slower, and never wrong.
+What gets lost. psi_t and M are at most 1. A number below the type's smallest becomes zero, and exp stops there; so a
+weight or an a_t(j) is wrong by tiny at most, which makes Z wrong by the part tiny b_t(j). Numbers b_t are sums of V, so
+while all V and all 1 / s are well below 1 / tiny (`kept`), that is nothing. Were such a b_t(j) itself missing a part,
+that part would have come from a b_u(k) below tiny; but the way from j to k weighs at most exp(span) times that from the
+likeliest label of t, which is at most 1 / a_t: together tiny^2 exp(span) / s, again nothing while the transitions'
+scores span less than the range. And since V <= 1 / (min M)^2, a small span is proof enough, whatever the tokens say.
+All other chains are done in log space (`log_chain`): slower, and never wrong.
 """
 
-from math import isfinite, log, nan
+from math import exp, isfinite, log, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +34,8 @@ Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newto
 
 #: Natural logarithms of the smallest normal numbers of float32 and float64, with room for a product's rounding.
 _REACH_32, _REACH_64 = 85.0, 705.0
+#: How much of that V and 1 / s may take: what tiny is worth then is below the rounding of a sum.
+_SHARE = 0.65
 
 
 class Edges(NamedTuple):
@@ -43,7 +48,7 @@ class Edges(NamedTuple):
     scores: Floats  # (Y * width,) score of label i followed by label j, at i * width + j
     forward: Floats  # (Y * width,) exp(scores - shift), columns beyond Y zero
     backward: Floats  # (Y * width,) its transpose
-    span: Floats  # (1,) highest less lowest score of the one matrix
+    span: Floats  # (1,) highest less lowest score of the matrix, or the largest such of the tokens' matrices
     step: int
 
 
@@ -172,25 +177,24 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
     """Turn the chain's scores in `psi` and `matrices` into exp(score - maximum), padding zero.
 
     Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`). NaN when
-    scores lie too far apart for `forward` and `backward`.
+    the scores of transitions lie too far apart for `forward` and `backward`.
     """
-    shifts, widest, between = 0.0, 0.0, 0.0 if c.matrices.shape[0] else float(e.span[0])
+    shifts = 0.0
     for t in range(at, at + n):
         row = t * width
-        top = lowest = c.psi[row]
+        top = c.psi[row]
         for j in range(1, labels):
             top = max(top, c.psi[row + j])
-            lowest = min(lowest, c.psi[row + j])
         top_v = v.splat(top)
         for j in range(0, width, v.LANES):
             v.store(c.psi, row + j, v.exp(v.subtract(v.load(c.psi, row + j), top_v)))
         for j in range(labels, width):
             c.psi[row + j] = 0
         shifts += float(top)
-        widest = max(widest, float(top - lowest))
     if c.matrices.shape[0] == 0:
         shifts += (n - 1) * shift
     else:
+        e.span[0] = 0
         for t in range(at + 1, at + n):
             first = t * labels * width
             top, lowest = _ends(c, t, first, labels, width)
@@ -199,15 +203,14 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
                 v.store(c.matrices, k, v.exp(v.subtract(v.load(c.matrices, k), top_v)))
             clear_padding(c.matrices, first, labels, width)
             shifts += float(top)
-            between = max(between, float(top - lowest))
-    near = between + max(between, widest) < _reach(c.psi)
-    return shifts if near and isfinite(shifts) else nan
+            e.span[0] = max(e.span[0], top - lowest)
+    return shifts if e.span[0] < _reach(c.psi) and isfinite(shifts) else nan
 
 
 @kernel
 def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
     """Fill `alpha` and `sums` from `psi`; returns log Z without the shifts."""
-    log_z = 0.0
+    log_z, one = 0.0, v.splat(c.sums.dtype.type(1))
     for t in range(at, at + n):
         row = t * width
         if t == at:
@@ -215,7 +218,9 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
                 v.store(c.alpha, row + j, v.load(c.psi, row + j))
         else:
             _times(c.alpha, row - width, e.forward, t * e.step, labels, width, c.alpha, row)
-            scale = v.splat(c.sums.dtype.type(1) / c.sums[t - 1])
+            scale = v.divide(
+                one, v.splat(c.sums[t - 1])
+            )  # of vectors: a sum of zero gives infinity, and no error
             for j in range(0, width, v.LANES):
                 scaled = v.multiply(v.load(c.psi, row + j), scale)
                 v.store(c.alpha, row + j, v.multiply(v.load(c.alpha, row + j), scaled))
@@ -230,22 +235,43 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
 @kernel
 def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
     """Turn `beta` into marginals and `psi` into V, after `forward`."""
-    one = c.sums.dtype.type(1)
+    one = v.splat(c.sums.dtype.type(1))
     for t in range(at + n - 1, at - 1, -1):
         row = t * width
         if t == at + n - 1:
-            last = v.splat(one / c.sums[t])
+            last = v.divide(one, v.splat(c.sums[t]))
             for j in range(0, width, v.LANES):
                 v.store(c.beta, row + j, last)
         elif e.step == 0:
             _times(c.psi, row + width, e.backward, 0, labels, width, c.beta, row)
         else:
             _dots(e.forward, (t + 1) * e.step, c.psi, row + width, labels, width, c.beta, row)
-        scale = v.splat(one / c.sums[t - 1] if t > at else one)
+        scale = v.divide(one, v.splat(c.sums[t - 1])) if t > at else one
         for j in range(0, width, v.LANES):
             b = v.load(c.beta, row + j)
             v.store(c.psi, row + j, v.multiply(v.multiply(v.load(c.psi, row + j), b), scale))
             v.store(c.beta, row + j, v.multiply(v.load(c.alpha, row + j), b))
+
+
+@inlined
+def surely_kept(e: Edges) -> bool:
+    """Whether nothing that counts can get lost with these transitions, whatever the tokens; after `exponentiate`."""
+    return bool(2 * e.span[0] < _SHARE * _reach(e.scores))
+
+
+@kernel
+def kept(c: Chain, at: int, n: int, e: Edges, width: int) -> bool:
+    """Whether nothing that counts got lost, after `backward`."""
+    if surely_kept(e):
+        return True
+    limit = exp(_SHARE * _reach(c.psi))
+    for t in range(at, at + n):
+        if not c.sums[t] * limit > 1:
+            return False
+    most = v.zero(c.psi)
+    for k in range(at * width, (at + n) * width, v.LANES):
+        most = v.maximum(v.load(c.psi, k), most)  # in this order NaN, which padding may hold, is passed over
+    return bool(v.total(most) < limit)
 
 
 @kernel

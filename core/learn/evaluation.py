@@ -76,11 +76,14 @@ def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, 
     shifts = ch.exponentiate(c, at, n, own, m.shift, m.labels, m.width)
     if not isnan(shifts):
         log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
-    else:
-        score_tokens(data, sentence, m, c.psi, at)
-        score_edges(data, sentence, m, e, c, at)
-        log_z = log_chain.log_forward(c, at, n, own, m.labels, m.width)
-    return float(log_z - gold)
+        if ch.surely_kept(own):
+            return float(log_z - gold)
+        ch.backward(c, at, n, own, m.labels, m.width)
+        if ch.kept(c, at, n, own, m.width):
+            return float(log_z - gold)
+    score_tokens(data, sentence, m, c.psi, at)
+    score_edges(data, sentence, m, e, c, at)
+    return float(log_chain.log_forward(c, at, n, own, m.labels, m.width) - gold)
 
 
 @kernel
@@ -100,13 +103,14 @@ def sequence_posterior(
     if not isnan(shifts):
         log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
         ch.backward(c, at, n, own, m.labels, m.width)
-        if paired:
-            ch.add_pairs(c, at, n, own, m.labels, m.width)
-    else:
-        score_tokens(data, sentence, m, c.psi, at)
-        score_edges(data, sentence, m, e, c, at)
-        log_z = log_chain.log_forward(c, at, n, own, m.labels, m.width)
-        log_chain.log_backward(c, at, n, own, paired, m.labels, m.width)
+        if ch.kept(c, at, n, own, m.width):
+            if paired:
+                ch.add_pairs(c, at, n, own, m.labels, m.width)
+            return float(log_z - gold)
+    score_tokens(data, sentence, m, c.psi, at)
+    score_edges(data, sentence, m, e, c, at)
+    log_z = log_chain.log_forward(c, at, n, own, m.labels, m.width)
+    log_chain.log_backward(c, at, n, own, paired, m.labels, m.width)
     return float(log_z - gold)
 
 

@@ -94,7 +94,8 @@ def _posterior(n: int, rich: bool, work: Work, labels: int, width: int) -> float
             if not isnan(shifts):
                 log_z = shifts + ch.forward(c, 0, n, e, labels, width)
                 ch.backward(c, 0, n, e, labels, width)
-                return log_z
+                if ch.kept(c, 0, n, e, width):
+                    return log_z
     # Scores too far apart for these sums, as those of what is not allowed are: by their logarithms.
     log_z = log_chain.log_forward(c, 0, n, e, labels, width)
     log_chain.log_backward(c, 0, n, e, False, labels, width)

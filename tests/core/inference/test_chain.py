@@ -111,15 +111,23 @@ def _best_path_vanishes(dtype):
     return _prepared(emissions, transitions, dtype), emissions, transitions
 
 
-def test_a_path_that_would_vanish_in_float32_is_noticed():
+def test_a_path_that_vanishes_in_float32_is_noticed():
     (e, c, shift, width), _, _ = _best_path_vanishes(np.float32)
-    assert np.isnan(ch.exponentiate(c, 0, 6, e, shift, 2, width))
+    assert not _kept(e, c, shift, 6, 2, width)
 
 
 def test_in_float64_the_same_path_is_kept():
     (e, c, shift, width), emissions, transitions = _best_path_vanishes(np.float64)
     shifts = ch.exponentiate(c, 0, 6, e, shift, 2, width)
     assert ch.forward(c, 0, 6, e, 2, width) + shifts == pytest.approx(naive.log_z(emissions, transitions))
+
+
+def _kept(e, c, shift, n, labels, width):
+    if np.isnan(ch.exponentiate(c, 0, n, e, shift, labels, width)):
+        return False
+    ch.forward(c, 0, n, e, labels, width)
+    ch.backward(c, 0, n, e, labels, width)
+    return ch.kept(c, 0, n, e, width)
 
 
 def _worst(n: int, labels: int, tokens: float, edges: float, seed: int):
@@ -130,21 +138,46 @@ def _worst(n: int, labels: int, tokens: float, edges: float, seed: int):
     return emissions, transitions
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize(("tokens", "edges"), [(80.0, 4.5), (42.0, 42.0), (10.0, 42.0), (84.0, 0.5)])
-def test_up_to_the_last_span_taken_nothing_vanishes_or_overflows(tokens, edges, seed):
-    emissions, transitions = _worst(7, 3, tokens, edges, seed)
-    log_z, found, pairs = _posterior(emissions, transitions, np.float32)
-    expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
-    assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-5, abs=1e-4)
-    np.testing.assert_allclose(found[:, :3], expected_tokens, atol=1e-4)
-    np.testing.assert_allclose(pairs[:, :3], expected_pairs.sum(axis=0), atol=1e-3)
+@pytest.mark.parametrize("tokens", [4.5, 21.0, 42.0, 60.0, 84.0, 100.0, 1000.0])
+@pytest.mark.parametrize("edges", [0.5, 27.0, 35.0, 42.0, 60.0, 84.0])
+def test_a_chain_that_is_kept_has_lost_nothing(tokens, edges):
+    kept = 0
+    with np.errstate(all="ignore"):
+        for seed in range(40):
+            emissions, transitions = _worst(7, 3, tokens, edges, seed)
+            e, c, shift, width = _prepared(emissions, transitions, np.float32)
+            if not _kept(e, c, shift, 7, 3, width):
+                continue
+            kept += 1
+            log_z, found, pairs = _posterior(emissions, transitions, np.float32)
+            expected_tokens, expected_pairs = naive.marginals(emissions, transitions)
+            assert log_z == pytest.approx(naive.log_z(emissions, transitions), rel=1e-5, abs=1e-4)
+            np.testing.assert_allclose(found[:, :3], expected_tokens, atol=1e-4)
+            np.testing.assert_allclose(pairs[:, :3], expected_pairs.sum(axis=0), atol=1e-3)
+    # However far apart the scores of tokens, transitions this near leave nothing to chance.
+    assert kept == 40 or edges > 27
 
 
-@pytest.mark.parametrize(("tokens", "edges"), [(86.0, 0.0), (45.0, 45.0), (0.0, 43.0), (80.0, 6.0)])
-def test_beyond_it_the_chain_is_left_to_log_space(tokens, edges):
+def test_near_transitions_are_proof_enough_whatever_the_tokens():
+    emissions, transitions = _worst(7, 3, 1e6, 27.0, 1)
+    e, c, shift, width = _prepared(emissions, transitions, np.float32)
+    assert ch.surely_kept(e)
+    assert not np.isnan(ch.exponentiate(c, 0, 7, e, shift, 3, width))
+
+
+def test_sums_that_vanish_or_overflow_are_noticed():
+    """Each token's best label is out of reach of the one before: sums of e^-60, and V of e^60 where they meet again."""
+    emissions = np.array([[0.0, -70.0], [-70.0, 0.0], [0.0, -70.0]])
+    transitions = np.array([[0.0, -60.0], [-60.0, 0.0]])
+    e, c, shift, width = _prepared(emissions, transitions, np.float32)
+    assert not _kept(e, c, shift, 3, 2, width)
+    e, c, shift, width = _prepared(emissions / 4, transitions / 4, np.float32)
+    assert _kept(e, c, shift, 3, 2, width)
+
+
+def test_transitions_as_far_apart_as_numbers_reach_are_left_to_log_space():
     emissions, transitions = np.zeros((3, 2)), np.zeros((2, 2))
-    emissions[1, 0], transitions[1, 0] = -tokens, -edges
+    transitions[1, 0] = -86.0
     e, c, shift, width = _prepared(emissions, transitions, np.float32)
     assert np.isnan(ch.exponentiate(c, 0, 3, e, shift, 2, width))
 
@@ -237,5 +270,5 @@ def test_with_transitions_of_each_token_viterbi_finds_the_best_labelling(n, labe
 
 def test_transitions_of_each_token_that_lie_too_far_apart_are_noticed():
     _, _, c, e, width = _rich(3, 4, 3, np.float32)
-    c.matrices.reshape(-1, 3, width)[AT + 2, 1, 2] -= 50.0
+    c.matrices.reshape(-1, 3, width)[AT + 2, 1, 2] -= 90.0
     assert np.isnan(ch.exponentiate(c, AT, 4, e, 0.0, 3, width))
