@@ -10,10 +10,12 @@ ENV PATH=/opt/venv/bin:$PATH \
 
 RUN python -m venv /opt/venv
 WORKDIR /opt/tagsmith
-COPY requirements.txt .
-RUN pip install --require-hashes --only-binary :all: -r requirements.txt
+COPY requirements.txt requirements-otel.txt ./
+# With what tracing needs: docker build --build-arg OTEL=yes .
+ARG OTEL=""
+RUN pip install --require-hashes --only-binary :all: -r requirements.txt ${OTEL:+-r requirements-otel.txt}
 
-COPY pyproject.toml requirements.in README.md LICENSE ./
+COPY pyproject.toml requirements.in requirements-otel.in README.md LICENSE ./
 COPY migrations migrations
 COPY core core
 COPY worker worker

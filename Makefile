@@ -55,6 +55,7 @@ lock:  ## Pin the newest versions that fit together, with hashes
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
 	$(LOCK) requirements.in -o requirements.txt
+	$(LOCK) --constraint requirements.txt requirements-otel.in -o requirements-otel.txt
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
 	rm -rf $(VENV)-lock
 

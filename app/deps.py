@@ -1,7 +1,7 @@
 """The parts of a running API process, and how routes ask for them."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 from fastapi import Depends, Request
@@ -25,6 +25,9 @@ from core.settings import Settings
 from core.store.engine import Database
 from core.store.keys import KeyRow, Scope
 
+if TYPE_CHECKING:
+    from core.tracing.otel import Tracing
+
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
@@ -46,13 +49,15 @@ class Runtime:
     streams: OpenStreams
     meters: Meters
     readings: Readings
+    #: None where nothing is traced.
+    tracing: "Tracing | None"
     #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
     upload_threads: anyio.CapacityLimiter
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request, and the request's id."""
+    """Who sent a request, the request's id, and its span where it is traced."""
 
     #: The name and id of the key, or the address where keys are not in force.
     actor: str | None
@@ -61,6 +66,8 @@ class Caller:
     key: KeyRow | None = None
     #: For what the request changes; None of one that changes nothing.
     entry: Entry | None = None
+    #: W3C trace context, None where nothing is traced.
+    traceparent: str | None = None
 
     def record(
         self,
@@ -100,7 +107,9 @@ def caller_of(scope: ASGIScope) -> Caller:
     key = scope["state"].get("key")
     client = scope.get("client")
     actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None
-    return Caller(actor, errors.request_id(scope), key, scope["state"].get("entry"))
+    tracing = scope["app"].state.runtime.tracing
+    traceparent = None if tracing is None else tracing.traceparent()
+    return Caller(actor, errors.request_id(scope), key, scope["state"].get("entry"), traceparent)
 
 
 async def _caller(request: Request) -> Caller:

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -23,6 +25,7 @@ from app.health.service import Health
 from app.jobs.live import LiveEvents
 from app.jobs.routes import router as jobs
 from app.jobs.sender import JobSender
+from app.keys import scopes
 from app.keys.ring import Keyring
 from app.keys.routes import router as keys
 from app.lexicons.routes import router as lexicons
@@ -52,18 +55,24 @@ from core.model.cache import ModelCache
 from core.settings import Settings
 from core.store.engine import Database
 
+if TYPE_CHECKING:
+    from core.tracing.otel import Tracing
+
 #: Uploads parse with the GIL released, so two more than cores keep them busy while some wait for SQL.
 EXTRA_UPLOAD_THREADS = 2
 #: How often a connection to Redis that waits for news is asked whether it still stands.
 HEALTH_CHECK_S = 15
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Build the application of one API process. Nothing is opened before its lifespan begins."""
+def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
+    """Build the application of one API process. Nothing is opened before its lifespan begins.
+
+    It closes `tracing` when it ends.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _running(settings) as runtime:
+        async with _running(settings, tracing) as runtime:
             app.state.runtime = runtime
             yield
 
@@ -76,6 +85,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         responses={"default": dict(PROBLEM_RESPONSE)},
         redirect_slashes=False,
+        telemetry=_telemetry(tracing),
     )
     errors.install(app)
     # The last added is the outermost.
@@ -96,8 +106,8 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 @contextlib.asynccontextmanager
-async def _running(settings: Settings) -> AsyncIterator[Runtime]:
-    runtime = _runtime(settings)
+async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterator[Runtime]:
+    runtime = _runtime(settings, tracing)
     runtime.meters.open()
     nudged = asyncio.Event()
     tasks: list[Coroutine[Any, Any, None]] = [
@@ -121,7 +131,7 @@ async def _running(settings: Settings) -> AsyncIterator[Runtime]:
         await _close(runtime)
 
 
-def _runtime(settings: Settings) -> Runtime:
+def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     database = Database(settings.database_url)
     url = settings.redis_url
     async_redis = _async_redis(url) if url else None
@@ -145,6 +155,7 @@ def _runtime(settings: Settings) -> Runtime:
         streams=streams,
         meters=meters,
         readings=Readings(meters, streams, cache),
+        tracing=tracing,
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
     )
 
@@ -172,6 +183,23 @@ async def _close(runtime: Runtime) -> None:
     runtime.readings.take()
     runtime.meters.close()
     runtime.database.dispose()
+    if runtime.tracing is not None:
+        await anyio.to_thread.run_sync(runtime.tracing.close)
+
+
+def _telemetry(tracing: "Tracing | None") -> TelemetryConfig:
+    """What the framework traces: requests, where anything is traced; metrics and logs are our own."""
+    made = TelemetryConfig(
+        tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
+    )
+    if tracing is None:
+        return made
+    return {**made, "tracing": True, "tracer_provider": tracing.provider, "exclude": _is_probe}
+
+
+def _is_probe(scope: Scope) -> bool:
+    """Whether a request is one of those that come every few seconds and say nothing."""
+    return scopes.resource_of(scope["path"]) in ("livez", "readyz", "metrics")
 
 
 def _limits(settings: Settings) -> Any:

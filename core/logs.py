@@ -31,6 +31,11 @@ def bind(**values: object) -> None:
     _bound.set(values)
 
 
+def bind_also(**values: object) -> None:
+    """Put these in every further line as well."""
+    _bound.set({**_bound.get(), **values})
+
+
 class JsonLines(logging.Formatter):
     """Formats a record as one JSON object: at, level, logger, event, the caller's extras, and a traceback."""
 

@@ -196,6 +196,26 @@ class Settings:
             raise _invalid("database_url", self.database_url, "an address such as sqlite:///file.db")
 
 
+def trace_exporters(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Give where the standard variables of OpenTelemetry send traces, as exporters call themselves; nowhere by default.
+
+    Everything else that these variables say is read by its SDK.
+    """
+    environ = os.environ if environ is None else environ
+
+    def said(*names: str) -> str:
+        return next((text for name in names if (text := environ.get(name, "").strip().lower())), "")
+
+    endpoint = said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    chosen = said("OTEL_TRACES_EXPORTER") or ("otlp" if endpoint else "none")
+    if said("OTEL_SDK_DISABLED") == "true":
+        return ()
+    protocol = said("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    otlp = "otlp_proto_grpc" if protocol == "grpc" else "otlp_proto_http"
+    names = [name.strip() for name in chosen.split(",")]
+    return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none"))
+
+
 def _parse(name: str, text: str, kind: object) -> object:
     if isinstance(kind, types.UnionType):
         kind = next(option for option in typing.get_args(kind) if option is not types.NoneType)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from redis import Redis
 from sqlalchemy.engine import Connection
@@ -12,6 +12,9 @@ from sqlalchemy.engine import Connection
 from core.settings import Settings
 from core.store.engine import Database
 from core.store.jobs import JobRow
+
+if TYPE_CHECKING:
+    from core.tracing.otel import Tracing
 
 
 class Report(Protocol):
@@ -80,6 +83,8 @@ class Context:
     send: Callable[[JobRow], bool]
     #: Kind of job -> what runs it.
     runners: Mapping[str, Runner]
+    #: None where nothing is traced.
+    tracing: "Tracing | None" = None
 
 
 @dataclass(frozen=True, slots=True)

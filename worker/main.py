@@ -13,7 +13,7 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning
 from celery.platforms import SecurityWarning
 
-from core import warm, wire
+from core import tracing, warm, wire
 from core.errors import Unavailable
 from core.learn.sgd_l1 import SgdL1Spec
 from core.settings import Settings
@@ -47,6 +47,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         busy=threading.Event(),
         send=sender(app),
         runners=run.runners() if runners is None else runners,
+        tracing=tracing.started("tagsmith-worker"),
     )
     _wait_for_schema(context.db)
     if runners is None:
@@ -85,6 +86,8 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         reaping.join(timeout=settings.reaper_seconds)
         context.redis.close()
         context.db.dispose()
+        if context.tracing is not None:
+            context.tracing.close()
     return int(worker.exitcode or 0)
 
 

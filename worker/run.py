@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
@@ -22,6 +22,9 @@ from worker.context import Context, Note, Outcome, Runner, Running, Workplace
 from worker.lease import Lease
 from worker.limits import Limits
 from worker.reporter import Place, Reporter, place_of, publish_since
+
+if TYPE_CHECKING:
+    from core.tracing.otel import Tracing
 
 # Hours of training are worth waiting for a database that restarts.
 PERSIST_S = 120.0
@@ -76,6 +79,30 @@ def run_job(context: Context, job_id: str) -> None:
         return
     # Other parts of the worker that write a line about it, in other threads too, need not know its ids.
     logs.bind(job_id=job.id, request_id=job.request_id)
+    if context.tracing is None:
+        _hold(context, job, owner)
+    else:
+        _hold_traced(context, context.tracing, job, owner)
+
+
+def _hold_traced(context: Context, tracing: "Tracing", job: JobRow, owner: str) -> None:
+    """Run a claimed job within a span of the trace in which it was posted."""
+    attributes: dict[str, str | int] = {
+        "tagsmith.job.id": job.id,
+        "tagsmith.job.kind": job.kind,
+        "tagsmith.job.queue": job.queue,
+        "tagsmith.job.attempt": job.attempt,
+    }
+    with tracing.taken_up(f"job {job.kind}", job.traceparent, attributes) as span:
+        logs.bind_also(**tracing.ids())
+        ended = _hold(context, job, owner)
+        span.set_attribute("tagsmith.job.state", "lost" if ended is None else ended.state.value)
+        if ended is not None and ended.error is not None:
+            tracing.failed(span, ended.error["code"])
+
+
+def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
+    """Run a claimed job while holding its lease; give how it was left, None when it is another's."""
     log = Log(
         _log, {"job_id": job.id, "request_id": job.request_id, "kind": job.kind, "attempt": job.attempt}
     )
@@ -96,6 +123,7 @@ def run_job(context: Context, job_id: str) -> None:
         reporter.publish()
     log.extra = {**(log.extra or {}), "seconds": round(time.monotonic() - started_at, 3)}
     log.info("job left as %s", "lost" if ended is None else ended.state.value)
+    return ended
 
 
 def _told(context: Context, job: JobRow) -> dict[str, Place]:

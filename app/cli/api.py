@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from app import main, server
 from app.cli import listen
-from core import logs
+from core import logs, tracing
 from core.settings import Settings
 
 #: How long requests under way may take to end after SIGTERM; less than the supervisor's deadline.
@@ -27,7 +27,8 @@ def serve(settings: Settings, descriptor: int | None) -> int:
 
 
 def _serve_on(listener: socket.socket, settings: Settings) -> None:
-    server_of(main.create_app(settings)).run(sockets=[listener])
+    app = main.create_app(settings, tracing.started("tagsmith-api"))
+    server_of(app).run(sockets=[listener])
 
 
 def server_of(app: FastAPI) -> server.Server:

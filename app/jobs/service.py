@@ -22,7 +22,7 @@ from core.store import blobs, control, corpora, events, jobs, lexicons, promotio
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
-from core.store.jobs import JobRow
+from core.store.jobs import JobRow, Origin
 from core.store.paging import Page
 from core.store.references import Target
 from core.store.states import State
@@ -56,8 +56,7 @@ def create(
             spec=spec.model_dump(mode="json"),
             uses=jobs.Uses(used, [(version.model, version.version) for version in versions], held),
             model=_model(spec, versions),
-            request_id=caller.request_id,
-            retry_of=retry_of,
+            origin=Origin(caller.request_id, caller.traceparent, retry_of),
             queue=sizes.queue_of(spec, corpus),
         )
         caller.record(conn, location=location(job))

@@ -8,8 +8,8 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
+from app.deps import Runtime
 from app.metrics import names
-from app.metrics.meters import Meters
 from core import logs
 
 access = logging.getLogger("app.access")
@@ -33,6 +33,9 @@ class RequestLog:
         scope.setdefault("state", {})["request_id"] = request_id
         # Whatever is logged on the way, in whichever thread, has the id.
         logs.bind(request_id=request_id)
+        runtime: Runtime = scope["app"].state.runtime
+        if runtime.tracing is not None:
+            logs.bind_also(**runtime.tracing.ids())
         header = (b"x-request-id", request_id.encode())
         started = time.perf_counter()
         status, sent_bytes = 0, 0
@@ -54,8 +57,9 @@ class RequestLog:
                 await errors.internal(scope)(scope, receive, named)
         finally:
             duration_s = time.perf_counter() - started
-            meters: Meters = scope["app"].state.runtime.meters
-            meters.observe(names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s)
+            runtime.meters.observe(
+                names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s
+            )
             if access.isEnabledFor(logging.INFO):
                 extra = {
                     "request_id": request_id,

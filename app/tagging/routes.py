@@ -1,7 +1,7 @@
 """The route that tags."""
 
-import functools
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -10,12 +10,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import deps, errors
 from app.body import media_type, require_json, require_plain
+from app.deps import Runtime
 from app.metrics import names
 from app.metrics.meters import Meters
 from app.tagging import answers, lines, schemas
 from app.tagging.answers import Amount
+from app.tagging.service import Tagged, Tagging
 from app.tagging.serving import Served
 from core.errors import TagsmithError
+
+if TYPE_CHECKING:
+    from core.tracing.otel import Tracing
 
 
 class LinesResponse(StreamingResponse):
@@ -58,7 +63,11 @@ async def tag(request: Request) -> Response:
         return await _stream(request)
     require_json(request)
     runtime = deps.of(request)
-    tagged = await runtime.tagging.answer(await request.body())
+    raw = await request.body()
+    if runtime.tracing is None:
+        tagged = await runtime.tagging.answer(raw)
+    else:
+        tagged = await _traced(runtime.tracing, runtime.tagging, raw)
     _count(runtime.meters, tagged.served, tagged.amount, answers=1)
     return Response(tagged.body, media_type="application/json", headers=_version(tagged.served))
 
@@ -75,9 +84,10 @@ async def _stream(request: Request) -> Response:
     # What does not fit the model is said before anything is answered.
     answers.answer(served, lines.request_of(options, sentences=[]))
     stream = lines.Lines(served, options, limits)
-    count = functools.partial(_count, runtime.meters, served)
-    count(Amount(), answers=1)
-    body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded, count)
+    tally = _Tally(runtime.meters, served)
+    body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded, tally.add)
+    if runtime.tracing is not None:
+        body = _traced_lines(runtime.tracing, tally, body)
     return LinesResponse(body, media_type=lines.MEDIA_TYPE, headers=_version(served))
 
 
@@ -95,6 +105,9 @@ class DirectTagging:
         if scope["type"] != "http" or scope["path"] != "/tag" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
+        runtime: Runtime = scope["app"].state.runtime
+        if runtime.tracing is not None:
+            runtime.tracing.name_route("POST", "/tag")
         try:
             response = await tag(Request(scope, receive, send))
         except ClientDisconnect:
@@ -102,6 +115,48 @@ class DirectTagging:
         except TagsmithError as error:
             response = errors.from_error(scope, error)
         await response(scope, receive, send)
+
+
+async def _traced(tracing: "Tracing", tagging: Tagging, raw: bytes) -> Tagged:
+    with tracing.part("tag") as span:
+        tagged = await tagging.answer(raw)
+        span.set_attributes(_about(tagged.served, tagged.amount))
+        return tagged
+
+
+async def _traced_lines(
+    tracing: "Tracing", tally: "_Tally", body: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    with tracing.aside("tag") as span:
+        try:
+            async for answered in body:
+                yield answered
+        finally:
+            span.set_attributes(_about(tally.served, tally.amount))
+
+
+class _Tally:
+    """Counts what a stream tags, as it does."""
+
+    def __init__(self, meters: Meters, served: Served) -> None:
+        self.served = served
+        self.amount = Amount()
+        self._meters = meters
+        _count(meters, served, self.amount, answers=1)
+
+    def add(self, amount: Amount) -> None:
+        self.amount += amount
+        _count(self._meters, self.served, amount)
+
+
+def _about(served: Served, amount: Amount) -> dict[str, str | int]:
+    target = served.target
+    return {
+        "tagsmith.model": target.model,
+        "tagsmith.version": target.version,
+        "tagsmith.sentences": amount.sentences,
+        "tagsmith.tokens": amount.tokens,
+    }
 
 
 def _count(meters: Meters, served: Served, amount: Amount, *, answers: int = 0) -> None:

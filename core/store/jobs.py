@@ -56,6 +56,8 @@ class JobRow:
     lease_owner: str | None
     lease_until: datetime | None
     request_id: str | None
+    #: The span of that request, where it was traced.
+    traceparent: str | None
     created_at: datetime
     queued_at: datetime
     #: When a message about it was last given to the broker, None when not since it was queued.
@@ -76,6 +78,17 @@ class Uses:
     corpora: Sequence[str] = ()
     versions: Sequence[tuple[str, int]] = ()
     lexicons: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a job comes from."""
+
+    request_id: str | None = None
+    #: The span of that request (W3C trace context), where it was traced.
+    traceparent: str | None = None
+    #: The job of which it is another try.
+    retry_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +119,11 @@ def create(
     spec: Mapping[str, Any],
     uses: Uses | None = None,
     model: str | None = None,
-    request_id: str | None = None,
-    retry_of: str | None = None,
+    origin: Origin | None = None,
     queue: str = queues.SLOW,
 ) -> JobRow:
     """Store a queued job. What it uses cannot be deleted until it has ended."""
-    uses = uses or Uses()
+    uses, origin = uses or Uses(), origin or Origin()
     wanted = corpora.hold(conn, uses.corpora)
     for name, number in uses.versions:
         models.hold(conn, name, number)
@@ -127,8 +139,9 @@ def create(
         "losses": 0,
         "last_seq": 1,
         "cancel_requested": False,
-        "request_id": request_id,
-        "retry_of": retry_of,
+        "request_id": origin.request_id,
+        "traceparent": origin.traceparent,
+        "retry_of": origin.retry_of,
         "queue": queue,
         "created_at": now,
         "queued_at": now,

@@ -94,6 +94,8 @@ job = sa.Table(
     sa.Column("lease_owner", sa.String(128)),
     sa.Column("lease_until", UtcDateTime()),
     sa.Column("request_id", sa.Text),
+    # The span of that request (W3C trace context), where requests are traced.
+    sa.Column("traceparent", sa.String(64)),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Column("queued_at", UtcDateTime(), nullable=False),
     sa.Column("sent_at", UtcDateTime()),

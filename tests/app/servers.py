@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from app.main import create_app
 from app.server import Server
 from core.settings import Settings
+from core.tracing.otel import Tracing
 from tests.services import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,9 +28,15 @@ DEADLINE_S = 60.0
 class ThreadServer:
     """The application under uvicorn on a free port, in a thread of this process."""
 
-    def __init__(self, settings: Settings, *, prepare: Callable[[FastAPI], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        prepare: Callable[[FastAPI], None] | None = None,
+        tracing: Tracing | None = None,
+    ) -> None:
         self.settings = settings
-        self.app = create_app(settings)
+        self.app = create_app(settings, tracing)
         if prepare is not None:
             prepare(self.app)
         self._socket = socket.create_server(("127.0.0.1", 0))

@@ -115,7 +115,7 @@ def test_the_wheel_has_every_part(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "requirements.in", "README.md", "LICENSE", "app"):
+    for name in ("pyproject.toml", "requirements.in", "requirements-otel.in", "README.md", "LICENSE", "app"):
         (source / name).symlink_to(ROOT / name)
     subprocess.run([*command, "-w", tmp_path, "."], check=True, cwd=source)
     (wheel,) = tmp_path.glob("*.whl")

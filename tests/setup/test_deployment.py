@@ -84,11 +84,11 @@ def test_the_image_runs_as_a_numbered_user_that_is_not_root() -> None:
     assert users == ["10001:10001"]
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-otel.txt", "requirements-dev.txt"])
 def test_the_lock_pins_everything_with_hashes_and_names_no_host(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     pins = re.findall(r"^[a-z0-9][a-z0-9._-]*==\S+", text, re.MULTILINE)
     entries = re.findall(r"^[a-z0-9].*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+", text, re.MULTILINE)
-    assert len(pins) == len(entries) > 20
+    assert len(pins) == len(entries) > 10
     assert "://" not in text
     assert not re.search(r"(?:^|\s)/\w", text)

@@ -88,7 +88,9 @@ class Stack:
     def create(self, model: str, queue: str = queues.SLOW, **spec: Any) -> str:
         """Store a job without telling anyone."""
         with self.db.write() as conn:
-            return jobs.create(conn, kind="train", spec=spec, model=model, request_id="req-1", queue=queue).id
+            return jobs.create(
+                conn, kind="train", spec=spec, model=model, origin=jobs.Origin("req-1"), queue=queue
+            ).id
 
     def submit(self, model: str, queue: str = queues.SLOW, **spec: Any) -> str:
         """Store a job and send its message, as the API does."""

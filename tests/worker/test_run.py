@@ -45,7 +45,7 @@ def context(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[Conte
 
 def create(context: Context, model: str = "counter", kind: str = "train", **spec: Any) -> str:
     with context.db.write() as conn:
-        return jobs.create(conn, kind=kind, spec=spec, model=model, request_id="req-42").id
+        return jobs.create(conn, kind=kind, spec=spec, model=model, origin=jobs.Origin("req-42")).id
 
 
 def job_of(context: Context, job_id: str) -> JobRow:

@@ -44,7 +44,7 @@ def add_job(db: Database, corpora_used: Iterable[str] = (), model: str = "chunke
             spec={"kind": "train", "model": model},
             uses=jobs.Uses(list(corpora_used)),
             model=model,
-            request_id="req-1",
+            origin=jobs.Origin("req-1"),
         )
 
 

@@ -95,7 +95,7 @@ def test_only_what_ended_without_a_result_can_be_tried_again(db: Database, state
 
 def test_the_first_event_of_a_retry_names_the_job_it_repeats(db: Database) -> None:
     with db.write() as conn:
-        job = jobs.create(conn, kind="train", spec={}, retry_of="job_before")
+        job = jobs.create(conn, kind="train", spec={}, origin=jobs.Origin(retry_of="job_before"))
         jobs.claim(conn, job.id, "w1", LEASE_S)
         jobs.requeue(conn, job.id, "w1")
         first, _, third = events.after(conn, job.id, 0, 10)
