@@ -18,7 +18,7 @@ from core.experiments.table import TABULATED, csv_of
 from core.features.matching import check_kind
 from core.settings import Settings
 from core.specs_base import pointer
-from core.store import blobs, control, corpora, events, jobs, lexicons, promotion, references
+from core.store import blobs, control, corpora, events, jobs, lexicons, models, promotion, references
 from core.store.corpora import CorpusRow
 from core.store.engine import Database
 from core.store.events import Event
@@ -272,10 +272,13 @@ def _fixed(conn: Connection, spec: specs.JobSpec) -> tuple[specs.JobSpec, list[T
 def _version(conn: Connection, reference: str, pointer: str) -> Target:
     """Find the version that a reference in a spec stands for."""
     try:
-        return references.resolve(conn, reference, pointer)
+        target = references.resolve(conn, reference, pointer)
+        # From here on no sweep can take it away.
+        models.hold(conn, target.model, target.version)
     except NotFound as error:
         fault = Fault(error.message, pointer=pointer)
         raise Invalid("The spec names a model that does not exist.", [fault], code=error.code) from None
+    return target
 
 
 def _model(spec: specs.JobSpec, versions: list[Target]) -> str | None:
