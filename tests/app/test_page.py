@@ -1,6 +1,7 @@
 """The page: served from here alone, under a policy that lets no stored text become a script."""
 
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -32,6 +33,16 @@ SINKS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|createContextualFragment"
     r"|DOMParser|srcdoc|javascript:|setHTML|localStorage|document\.cookie"
 )
+
+
+@pytest.fixture(scope="module")
+def http(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """One server: what it serves here is in no database."""
+    with (
+        ThreadServer(Settings(data_dir=tmp_path_factory.mktemp("data"), database_url=sqlite_url)) as running,
+        httpx.Client(base_url=running.url, timeout=30) as client,
+    ):
+        yield client
 
 
 def text_of(name: str) -> str:
@@ -95,10 +106,11 @@ def test_what_is_no_part_of_the_page_is_not_given(http: httpx.Client, name: str)
 
 
 @pytest.fixture
-def locked(tmp_path: Path, sqlite_url: str) -> Iterator[ThreadServer]:
+def locked(tmp_path: Path, migrated_sqlite_file: Path) -> Iterator[ThreadServer]:
     """A server where keys are in force."""
-    with ThreadServer(Settings(data_dir=tmp_path, database_url=sqlite_url)) as running:
-        database = Database(sqlite_url)
+    url = f"sqlite:///{shutil.copyfile(migrated_sqlite_file, tmp_path / 'tagsmith.db')}"
+    with ThreadServer(Settings(data_dir=tmp_path, database_url=url)) as running:
+        database = Database(url)
         Callers(database, running.url).token("admin")
         database.dispose()
         wait_until(lambda: httpx.get(f"{running.url}/models").status_code == 401, "keys to be in force", 5)
