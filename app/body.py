@@ -87,7 +87,16 @@ def parse_json(body: bytes) -> Any:
         raise malformed(str(error)) from None
     if rb"\u0000" in body:
         refuse_nul(value)
-    return value
+    return whole(value) if b".0" in body or b"e" in body.lower() else value
+
+
+def whole(value: Any) -> Any:
+    """Make integers of numbers such as 2.0, which they are to JSON Schema and to languages with one kind of number."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, dict):
+        return {key: whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
 
 
 def malformed(message: str) -> errors.Malformed:

@@ -1,5 +1,6 @@
 """The parts of a running API process, and how routes ask for them."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,8 @@ class Runtime:
     tracing: "Tracing | None"
     #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
     upload_threads: anyio.CapacityLimiter
+    #: Set when the process stops: from then on every answer is the last on its connection.
+    draining: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,10 @@ from app.tagging.routes import DirectTagging
 from app.tagging.routes import router as tagging
 from app.tagging.service import Tagging
 from app.tagging.serving import Serving
+from app.tagging.turns import Turns
 from core import version, warm, wire
 from core.model.cache import ModelCache
-from core.settings import Settings
+from core.settings import ANYONE, Settings
 from core.store.engine import Database
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
     stored = (corpora, lexicons, jobs, models, policies, features, keys, audit)
     for router in (tagging, *stored, metric, health, page):
         app.include_router(router)
-    openapi.install(app)
+    openapi.install(app, keys=settings.access != ANYONE)
     return app
 
 
@@ -146,7 +147,7 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         redis=wire.connect(url) if url else None,
         async_redis=async_redis,
         serving=known,
-        tagging=Tagging(known, settings, anyio.CapacityLimiter(cores), lambda: checks.warmed),
+        tagging=Tagging(known, settings, anyio.CapacityLimiter(cores), lambda: checks.warmed, Turns()),
         live=LiveEvents(async_redis),
         sender=JobSender(url),
         health=checks,
@@ -157,6 +158,7 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         readings=Readings(meters, streams, cache),
         tracing=tracing,
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
+        draining=asyncio.Event(),
     )
 
 

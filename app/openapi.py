@@ -18,15 +18,17 @@ from app.middleware import idempotency
 from app.tagging.routes import MODELS as TAGGING_MODELS
 
 ASSETS = "/docs/assets"
+BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 PAGE_DOCUMENT = "/docs/openapi.json"
 
 
-def install(app: FastAPI) -> None:
-    """Serve /openapi.json and /docs."""
+def install(app: FastAPI, *, keys: bool) -> None:
+    """Serve /openapi.json and /docs; with `keys`, the document says which routes need one."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _document(app)
+            _add_security(app.openapi_schema, keys=keys)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # the framework's documented way
@@ -61,20 +63,54 @@ def _document(app: FastAPI) -> dict[str, Any]:
     # Every error is a Problem, so the framework's own error shapes have no place here.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    _add_security(made)
     _add_idempotency(made)
+    for item in made["paths"].values():
+        for operation in item.values():
+            for parameter in operation.get("parameters", ()):
+                _drop_null(parameter["schema"])
+    _say_in_full(made)
     return made
 
 
-def _add_security(document: dict[str, Any]) -> None:
-    """Say which scope each route needs. Without a key works too, where keys are not in force."""
+def _drop_null(schema: dict[str, Any]) -> None:
+    """A parameter is there or it is not: no text of it means null."""
+    choices = schema.get("anyOf", [])
+    rest = [choice for choice in choices if choice != {"type": "null"}]
+    if len(rest) < len(choices):
+        schema.pop("anyOf")
+        schema |= rest[0] if len(rest) == 1 else {"anyOf": rest}
+
+
+def _say_in_full(node: Any) -> None:
+    """Say what validation demands beyond the schemas it was derived to."""
+    if isinstance(node, list):
+        for item in node:
+            _say_in_full(item)
+    elif isinstance(node, dict):
+        for bound in BOUNDS & node.keys():
+            # The framework writes them as floats, which do not hold the largest.
+            if isinstance(node[bound], float) and node[bound].is_integer():
+                node[bound] = int(node[bound])
+        if "patternProperties" in node:
+            # Names that fit no pattern are refused.
+            node.setdefault("additionalProperties", False)
+        if "discriminator" in node and "propertyName" in node["discriminator"]:
+            # What tells members of a union apart is needed there also by members that have a default for it.
+            name = node["discriminator"]["propertyName"]
+            node["oneOf"] = [{**member, "required": [name]} for member in node["oneOf"]]
+        for item in node.values():
+            _say_in_full(item)
+
+
+def _add_security(document: dict[str, Any], *, keys: bool) -> None:
+    """Say which scope each route needs. On loopback it works without a key too, until one was made."""
     document["components"]["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "A key, where keys are in force."}
     }
     for path, item in document["paths"].items():
         for method, operation in item.items():
             needed = scopes.needed(method.upper(), path)
-            operation["security"] = [] if needed is None else [{"key": [needed.value]}]
+            operation["security"] = [{"key": [needed.value]}] if needed is not None and keys else []
             if needed is not None:
                 operation["x-scope"] = needed.value
 

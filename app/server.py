@@ -1,20 +1,37 @@
 """The HTTP server of one API process."""
 
+import asyncio
 import socket
+import time
 
 import uvicorn
 from fastapi import FastAPI
 
 from app.deps import Runtime
 
+#: How long a process that stops goes on answering on connections that are open. Each answer says that it is the last,
+#: so a client with much to ask is gone at once; one that asked nothing in this time is closed in a quiet moment.
+DRAIN_S = 1.0
+POLL_S = 0.01
+
 
 class Server(uvicorn.Server):
-    """Ends open event streams when it is told to stop; they would otherwise hold up the shutdown."""
+    """Stops without a request lost: connections end after an answer, not before one."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, end the streams, let requests under way finish."""
+        """Stop accepting, end event streams, answer what still comes, let requests under way finish."""
+        # Other processes accept from the same socket; what waits there is theirs.
+        for server in self.servers:
+            server.close()
         app = self.config.app
         runtime = getattr(app.state, "runtime", None) if isinstance(app, FastAPI) else None
         if isinstance(runtime, Runtime):
             runtime.live.close()
+            runtime.draining.set()
+            await self._drain()
         await super().shutdown(sockets)
+
+    async def _drain(self) -> None:
+        end = time.monotonic() + DRAIN_S
+        while self.server_state.connections and time.monotonic() < end and not self.force_exit:  # noqa: ASYNC110  # they go unheard
+            await asyncio.sleep(POLL_S)

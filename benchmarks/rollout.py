@@ -1,8 +1,9 @@
 """Tagging under change: 200 clients for a minute, an alias to be moved every second, an API process restarted.
 
 Two versions, whose labels tell them apart, on PostgreSQL, behind two API processes. Every answer must be a 200 whose
-tags are all of the version it names. What a client may meet instead is a connection that the restarted process closed
-before it took the request: the client then connects again, as any HTTP client does, and that is counted.
+tags are all of the version it names. The restarted process says with an answer that it is the last on its connection:
+the client then connects again, as any HTTP client does. A connection that ends without that is counted as lost, and so
+is one that is refused.
 
 python -m benchmarks.rollout
 """
@@ -18,7 +19,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -45,8 +46,9 @@ class Seen:
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     mixed: int = 0
-    #: Connections that ended before the first byte of an answer, and connections that were refused.
-    closed: int = 0
+    #: Connections that ended after an answer that said so, those that ended in place of an answer, and those refused.
+    ended: int = 0
+    lost: int = 0
     refused: int = 0
 
 
@@ -79,11 +81,12 @@ def request_of(host: str) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Read one answer: status and body."""
+async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
+    """Read one answer: status and body, and whether it is the last on this connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     lengths = [line.split(":")[1] for line in head if line.lower().startswith("content-length:")]
-    return int(head[0].split()[1]), await reader.readexactly(int(lengths[0]))
+    last = any(line.lower() == "connection: close" for line in head)
+    return int(head[0].split()[1]), await reader.readexactly(int(lengths[0])), last
 
 
 async def tag_until(
@@ -98,14 +101,16 @@ async def tag_until(
             await asyncio.sleep(0.05)
             continue
         try:
-            while time.monotonic() < end:
+            last = False
+            while time.monotonic() < end and not last:
                 began = time.perf_counter()
                 writer.write(request)
-                status, body = await answer_of(reader)
+                status, body, last = await answer_of(reader)
                 seen.seconds.append(time.perf_counter() - began)
                 note(status, body, marks, seen)
+            seen.ended += last
         except (OSError, asyncio.IncompleteReadError):
-            seen.closed += 1
+            seen.lost += 1
         finally:
             writer.close()
 
@@ -169,9 +174,11 @@ async def load(stack: BackgroundStack, marks: dict[int, str], seconds: float) ->
         "by_version": {str(version): count for version, count in sorted(seen.versions.items())},
         "answers_of_mixed_versions": seen.mixed,
         "alias_moves": len(moved),
+        "alias_move_seconds_median": round(median(moved), 3),
         "alias_move_seconds_most": round(max(moved), 3),
         "api_process_restarted": restarted,
-        "connections_closed_by_the_restart": seen.closed,
+        "connections_ended_by_the_restart": seen.ended,
+        "connections_lost": seen.lost,
         "connections_refused": seen.refused,
         "seconds_median": round(parts[49], 4),
         "seconds_p99": round(parts[98], 4),
@@ -198,6 +205,8 @@ def main() -> None:
     print(common.record("rollout", result).read_text())
     if set(result["statuses"]) != {"200"} or result["answers_of_mixed_versions"]:
         raise SystemExit("an answer was no tagging by one version")
+    if result["connections_lost"]:
+        raise SystemExit("a request that was accepted got no answer")
     if result["alias_moves"] < 0.9 * options.seconds:
         raise SystemExit(f"the alias moved {result['alias_moves']} times only: a move waits for the clients")
 

@@ -107,7 +107,7 @@ class Child:
             self._signal(signal.SIGTERM)  # stop() came while the process was being made and found none
         try:
             assert self._process.stdout is not None
-            await _pump(self._process.stdout, lambda text: self._console.child_line(self.spec.name, text))
+            await _pump(self._process.stdout, lambda texts: self._console.child_lines(self.spec.name, texts))
             return await self._process.wait()
         finally:
             self._process = None
@@ -120,17 +120,17 @@ class Child:
                 self._process.send_signal(sent)
 
 
-async def _pump(stream: asyncio.StreamReader, emit: Callable[[str], None]) -> None:
-    """Pass on each line of `stream`, to its end."""
+async def _pump(stream: asyncio.StreamReader, emit: Callable[[list[str]], None]) -> None:
+    """Pass on the lines of `stream`, as many at once as there are, to its end."""
     rest = b""
     while chunk := await stream.read(LONGEST_LINE_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > LONGEST_LINE_BYTES:
             lines, rest = [*lines, rest], b""
-        for line in lines:
-            emit(line.decode(errors="replace").rstrip("\r"))
+        if lines:
+            emit([line.decode(errors="replace").rstrip("\r") for line in lines])
     if rest:
-        emit(rest.decode(errors="replace"))
+        emit([rest.decode(errors="replace")])
 
 
 def _ending(code: int) -> str:

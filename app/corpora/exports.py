@@ -37,7 +37,7 @@ class Content:
 
 async def export(runtime: Runtime, corpus_id: str, asked: Export) -> Content:
     """Give a corpus. What cannot be written is said before the first byte."""
-    served = await runtime.serving.resolve(asked.model) if asked.model else None
+    served = await runtime.serving.resolve(asked.model) if asked.model is not None else None
     tagger = served.tagger if served else None
     work = partial(_content, runtime.database, runtime.settings, corpus_id, asked, tagger)
     return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
@@ -69,7 +69,7 @@ def _content(
 
 
 def _refuse_options(asked: Export) -> None:
-    given = [*asked.options, *(["model"] if asked.model else [])]
+    given = [*asked.options, *(["model"] if asked.model is not None else [])]
     if given:
         faults = [Fault("has a meaning only with format", parameter=name) for name in given]
         raise Invalid("The text as it came has no options.", faults, code="invalid_options")

@@ -12,6 +12,7 @@ from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
 from core.corpus import formats
 from core.corpus.report import CorpusReport
+from core.specs import REFERENCE_PATTERN
 from core.store.corpora import CorpusRow
 from core.store.paging import Page
 
@@ -19,18 +20,30 @@ router = APIRouter(prefix="/corpora", tags=["corpora"])
 
 #: A name is for people to read: any text without control characters.
 CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_FORMATS = list(formats.known_formats())
 Format = Annotated[
-    str, Query(max_length=32, description=f"How the text is written: {', '.join(formats.known_formats())}.")
+    str,
+    Query(
+        max_length=32,
+        description=f"How the text is written: {', '.join(_FORMATS)}.",
+        json_schema_extra={"enum": _FORMATS},
+    ),
 ]
 
 ExportFormat = Annotated[
-    str | None, Query(max_length=32, description="As for uploads; the text as it came if not given.")
+    str | None,
+    Query(
+        max_length=32,
+        description="As for uploads; the text as it came if not given.",
+        json_schema_extra={"enum": _FORMATS},
+    ),
 ]
 TaggedBy = Annotated[
     str | None,
     Query(
         max_length=200,
         description="A model such as `chunker`, `chunker@champion` or `chunker:3`, to tag with.",
+        json_schema_extra={"pattern": REFERENCE_PATTERN},
     ),
 ]
 

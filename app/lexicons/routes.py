@@ -10,6 +10,7 @@ from app.corpora.upload import Declared
 from app.deps import CallerDep, DatabaseDep, RuntimeDep
 from app.lexicons import schemas, service
 from app.params import DEFAULT_LIMIT, Cursor, LexiconId, Limit, Listing
+from core.lexicon.lexicon import KINDS
 from core.store.lexicons import LexiconRow
 from core.store.paging import Page
 
@@ -21,11 +22,18 @@ Kind = Annotated[
         max_length=32,
         description="`words`, `typed`, `categories`, `clusters` or `text`.",
         examples=["words"],
+        json_schema_extra={"enum": list(KINDS)},
     ),
 ]
 
 
-@router.post("", status_code=201, response_model=schemas.Lexicon, openapi_extra=UPLOAD_BODY)
+@router.post(
+    "",
+    status_code=201,
+    response_model=schemas.Lexicon,
+    responses={200: {"model": schemas.Lexicon, "description": "It was there already."}},
+    openapi_extra=UPLOAD_BODY,
+)
 async def upload(
     request: Request,
     response: Response,

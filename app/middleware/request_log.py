@@ -1,8 +1,8 @@
 """Request ids, one JSON log line a request, and the last net under every exception."""
 
 import logging
+import os
 import re
-import secrets
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,6 +19,10 @@ faults = logging.getLogger("app.errors")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
+#: What a process that stops says with every answer; the server then closes the connection behind it.
+LAST = (b"connection", b"close")
+
+
 class RequestLog:
     """Names each request, answers 500 for what nobody caught, and logs the outcome."""
 
@@ -29,7 +33,7 @@ class RequestLog:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = _given_id(scope) or secrets.token_hex(8)
+        request_id = _given_id(scope) or os.urandom(8).hex()
         scope.setdefault("state", {})["request_id"] = request_id
         # Whatever is logged on the way, in whichever thread, has the id.
         logs.bind(request_id=request_id)
@@ -44,7 +48,10 @@ class RequestLog:
             nonlocal status, sent_bytes
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), header]
+                headers = [*message.get("headers", ()), header]
+                if runtime.draining.is_set():
+                    headers.append(LAST)
+                message["headers"] = headers
             elif message["type"] == "http.response.body":
                 sent_bytes += len(message.get("body", b""))
             await send(message)
@@ -61,7 +68,7 @@ class RequestLog:
                 names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s
             )
             if access.isEnabledFor(logging.INFO):
-                extra = {
+                line = {
                     "request_id": request_id,
                     "method": scope["method"],
                     "path": scope["path"],
@@ -69,11 +76,7 @@ class RequestLog:
                     "duration_ms": round(duration_s * 1e3, 3),
                     "sent_bytes": sent_bytes,
                 }
-                # Made by hand: `info` would walk the stack for a line of code that is always this one.
-                record = access.makeRecord(
-                    access.name, logging.INFO, __file__, 0, "request", (), None, None, extra
-                )
-                access.handle(record)
+                logs.tell(access, "request", line)
 
 
 def _route(scope: Scope) -> str:

@@ -32,13 +32,15 @@ At = Annotated[
     AwareDatetime | None, Query(description="A time with its zone, such as `2026-01-31T08:00:00Z`.")
 ]
 
-BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_FILE = {"type": "string", "format": "binary", "minLength": 1}
+BINARY = {"application/octet-stream": {"schema": _FILE}}
 
 ImportFormat = Annotated[
     str,
     Query(
         max_length=32,
         description=f"Which program wrote the file: {', '.join(get_args(importing.Format))}; `auto` looks at it.",
+        json_schema_extra={"enum": [imports.DETECTED, *get_args(importing.Format)]},
     ),
 ]
 IMPORT_BODY = {

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.body import Body
 from app.tagging.texts import Tokenizer
 from core.corpus.labels import LabelCoding
 from core.model.constraints import Constraints
 from core.model.explanation import Explanation
+from core.specs import REFERENCE_PATTERN
 
 _TOKENS = {"type": "array", "items": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
@@ -20,7 +21,7 @@ MAX_REFERENCE = 200
 #: The tokens are checked by hand, all at once: a million of them must not become a million validations.
 Sentences = Annotated[
     list[list[Any]],
-    WithJsonSchema({"type": "array", "items": {"anyOf": [_TOKENS, _ROWS, _OBJECTS]}}),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": kind} for kind in (_TOKENS, _ROWS, _OBJECTS)]}),
 ]
 
 
@@ -54,6 +55,7 @@ class TagOptions(Body):
         max_length=MAX_REFERENCE,
         description="`name` (its alias `champion`, else the newest version), `name@alias` or `name:3`.",
         examples=["chunker", "chunker@champion", "chunker:3"],
+        json_schema_extra={"pattern": REFERENCE_PATTERN},
     )
     tokenizer: Tokenizer | None = Field(
         None,
@@ -76,8 +78,17 @@ class TagOptions(Body):
     constraints: TagConstraints | None = None
 
 
+#: Either is given, and not both; a text that is null is none.
+_TEXT = {"required": ["text"], "properties": {"text": {"anyOf": [{"type": "string"}, _TOKENS]}}}
+_SENTENCES_OR_TEXT: dict[str, Any] = {
+    "anyOf": [{"required": ["sentences"], "not": _TEXT}, {**_TEXT, "not": {"required": ["sentences"]}}]
+}
+
+
 class TagRequest(TagOptions):
     """Sentences to tag, or text."""
+
+    model_config = ConfigDict(json_schema_extra=_SENTENCES_OR_TEXT)
 
     sentences: Sentences = Field(
         default_factory=list,

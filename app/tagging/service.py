@@ -1,5 +1,6 @@
 """Tagging: from the bytes of a request to the bytes of its answer."""
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from app.tagging import answers
 from app.tagging.answers import Amount
 from app.tagging.schemas import MAX_REFERENCE, TagRequest
 from app.tagging.serving import Served, Serving
+from app.tagging.turns import Turns
 from core.corpus.named import TwiceError, members, once
 from core.errors import Fault, Invalid, TooLarge, Unavailable
 from core.settings import Settings
@@ -53,10 +55,12 @@ class Tagging:
     threads: anyio.CapacityLimiter
     #: Until the kernels are compiled nothing is tagged on the event loop: it would stand still for seconds.
     warmed: Callable[[], bool]
+    turns: Turns
 
     async def answer(self, raw: bytes) -> Tagged:
         """Tag what a request asks for."""
         if len(raw) <= INLINE_BYTES:
+            await self.turns.take()
             quick = self._quick(raw)
             if quick is not None:
                 return quick
@@ -141,13 +145,22 @@ def parse(raw: bytes) -> TagRequest:
     try:
         request = TagRequest.model_validate_json(raw)
     except ValidationError as error:
-        raise _invalid(error, raw) from None
+        request = _with_whole_numbers(raw, error)
     if ("sentences" in request.model_fields_set) == (request.text is not None):
         fault = Fault("give sentences or a text", pointer="/sentences" if request.text is None else "/text")
         raise Invalid("The request is not valid.", [fault], code="invalid_request")
     if check_tokens(request.sentences) is dict:
         check_once(raw, request)
     return request
+
+
+def _with_whole_numbers(raw: bytes, refused: ValidationError) -> TagRequest:
+    """Read a request that was refused once more, with integers such as 2.0 as integers; or raise."""
+    if any(item["type"] == "int_type" for item in refused.errors(include_url=False, include_context=False)):
+        with contextlib.suppress(ValidationError):
+            given = json_body.whole(pydantic_core.from_json(raw))
+            return TagRequest.model_validate_json(pydantic_core.to_json(given))
+    raise _invalid(refused, raw) from None
 
 
 def kind_of(sentences: Sequence[Sequence[Any]]) -> type | None:

@@ -10,6 +10,7 @@ from core.specs.compare import CompareSpec
 from core.specs.evaluate import EvaluateSpec
 from core.specs.parts import (
     NAME_PATTERN,
+    REFERENCE_PATTERN,
     Dev,
     DevCorpus,
     DevFraction,
@@ -26,6 +27,7 @@ from core.specs_base import validated
 
 __all__ = [
     "NAME_PATTERN",
+    "REFERENCE_PATTERN",
     "CompareSpec",
     "Dev",
     "DevCorpus",

@@ -16,10 +16,8 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
 
 #: A version of a model: `name` (its champion, else its newest), `name@alias` or `name:3`.
-ModelReference = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}(@[a-z0-9][a-z0-9._-]{0,63}|:[1-9][0-9]{0,8})?$"),
-]
+REFERENCE_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}(@[a-z0-9][a-z0-9._-]{0,63}|:[1-9][0-9]{0,8})?$"
+ModelReference = Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN)]
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 

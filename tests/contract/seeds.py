@@ -1,0 +1,102 @@
+"""What a server has before its contract is tested: without any of it, nearly every request would end at a 404."""
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from app.client import Client
+from app.records import Job
+from core import specs
+from core.corpus import conll
+from core.corpus.generate import generate
+from core.learn import loop
+from core.model import file
+from core.steps import finished
+
+VERSIONS = 3
+TRAINER = {"kind": "sgd-l1", "passes": 2}
+#: Long enough to be there to the end of any run.
+ENDLESS = {"kind": "sgd-l1", "passes": 100_000}
+
+TEXT = b"".join(generate("references", 60, 1))
+#: Without the column in the middle: a model of this tags plain tokens, and text.
+WORDS = re.sub(rb"(?m)^(\S+)\s.*\s(\S+)$", rb"\1 \2", TEXT)
+MODELS = {"first": TEXT, "second": WORDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Ids and names that requests can name."""
+
+    corpora: list[str]
+    lexicons: list[str]
+    keys: list[str]
+    #: By what has become of them: `waiting`, `cancelled`, and the kinds of those that succeeded.
+    jobs: dict[str, list[str]]
+    models: tuple[str, ...] = tuple(MODELS)
+    aliases: tuple[str, ...] = ("champion", "next")
+    versions: tuple[int, ...] = tuple(range(1, VERSIONS + 1))
+    #: A model file, to be imported.
+    artifact: bytes = field(default=b"", repr=False)
+
+
+def artifact(text: bytes) -> bytes:
+    """Train a model, and give its file."""
+    corpus = conll.read_conll([text], max_line_bytes=1000)
+    job = specs.parse_job({"kind": "train", "model": "made", "corpus": "crp_x", "trainer": TRAINER})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        file.save(finished(loop.train(job, corpus, None)).model, path)
+        return path.read_bytes()
+
+
+def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
+    """Make some of each kind of thing; where there are workers, also jobs of each kind that have ended."""
+    files = {name: artifact(text) for name, text in MODELS.items()}
+    with Client(url, key=key) as client:
+        corpora = [client.upload(text, name="seed").id for text in MODELS.values() for _ in range(3)]
+        lexicons = [client.upload_lexicon(f"Ada\nGrace {n}\n".encode()).id for n in range(4)]
+        for name, content in files.items():
+            for _ in range(VERSIONS):
+                client.import_model(name, content)
+            for alias, version in (("next", 2), ("champion", 1), ("champion", 2), ("champion", 3)):
+                client.promote(name, version, alias=alias)
+        jobs = _ended(client, corpora[0]) if workers else {}
+        # They also keep their corpus from being deleted.
+        for state in ("cancelled", "waiting"):
+            jobs[state] = [_train(client, corpora[0], ENDLESS).id for _ in range(4)]
+            if state == "cancelled":
+                for job in jobs[state]:
+                    client.cancel(job)
+    return Seeds(corpora, lexicons, _keys(url, key), jobs, artifact=files["first"])
+
+
+def _train(client: Client, corpus: str, trainer: dict[str, Any]) -> Job:
+    return client.train({"model": "trained", "corpus": corpus, "trainer": trainer})
+
+
+def _ended(client: Client, corpus: str) -> dict[str, list[str]]:
+    made = {
+        "train": _train(client, corpus, TRAINER),
+        "evaluate": client.evaluate(["first:1", "first:2"], corpus),
+        "tag": client.tag_corpus("first:1", corpus),
+        "compare": client.compare({"corpus": corpus, "dev": {"fraction": 0.2}, "trainers": [TRAINER]}),
+    }
+    for job in made.values():
+        ended = client.wait(job.id)
+        assert ended.state == "succeeded", ended.error
+    return {kind: [job.id] for kind, job in made.items()}
+
+
+def _keys(url: str, key: str | None) -> list[str]:
+    """Keys to look at and to revoke. Where keys are not in force none can be made."""
+    if key is None:
+        return []
+    headers = {"Authorization": f"Bearer {key}"}
+    asked = {"name": "seed", "scopes": ["read"]}
+    made: list[Any] = [httpx.post(f"{url}/keys", json=asked, headers=headers).json() for _ in range(4)]
+    return [each["id"] for each in made]
