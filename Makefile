@@ -1,6 +1,6 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test warm check format bench lock clean
+.PHONY: help setup demo up test fuzz warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -31,6 +31,9 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 # Tests of one file share a process, and so its fixtures.
 test: warm  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+
+fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
+	$(BIN)/python -m tests.contract $(ARGS)
 
 warm: $(DEV)  ## Compile every kernel into the cache
 	$(BIN)/tagsmith warm

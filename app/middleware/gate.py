@@ -15,6 +15,8 @@ from core.store import keys
 from core.store.keys import KeyRow
 
 EVENT_STREAM = b"text/event-stream"
+#: What most requests hold.
+NOTHING = contextlib.nullcontext()
 
 
 class Gate:
@@ -29,18 +31,26 @@ class Gate:
             await self.app(scope, receive, send)
             return
         runtime: Runtime = scope["app"].state.runtime
-        with contextlib.ExitStack() as held:
-            try:
-                key = scope["state"]["key"] = await admitted(scope, needed, runtime.keyring)
-                caller = counted(scope, key)
-                if caller is not None:
-                    await runtime.rates.take(caller)
-                if _is_stream(scope):
-                    held.enter_context(runtime.streams.opened(caller))
-            except TagsmithError as error:
-                await errors.from_error(scope, error)(scope, receive, send)
-                return
+        try:
+            key = scope["state"]["key"] = await admitted(scope, needed, runtime.keyring)
+            caller = counted(scope, key)
+            if caller is not None:
+                await runtime.rates.take(caller)
+            held = _held(scope, runtime, caller)
+        except TagsmithError as error:
+            await errors.from_error(scope, error)(scope, receive, send)
+            return
+        with held:
             await self.app(scope, receive, send)
+
+
+def _held(scope: Scope, runtime: Runtime, caller: str | None) -> contextlib.AbstractContextManager[object]:
+    """What a request holds to its end: an event stream is one of so many."""
+    if not _is_stream(scope):
+        return NOTHING
+    held = contextlib.ExitStack()
+    held.enter_context(runtime.streams.opened(caller))
+    return held
 
 
 async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow | None:

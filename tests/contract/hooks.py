@@ -27,7 +27,7 @@ BEYOND_SCHEMAS = frozenset(
         *("corpus_not_found", "model_not_found", "version_not_found", "lexicon_not_found", "move_not_found"),
         *("unknown_label", "unknown_template", "unknown_before"),
         # Cursors are opaque, and entity tags are of one moment.
-        *("invalid_cursor", "alias_moved"),
+        *("invalid_cursor", "alias_moved", "policy_changed"),
         # Files in languages of their own.
         *("empty_corpus", "invalid_corpus", "invalid_archive", "label_faults", "not_segmented"),
         *(

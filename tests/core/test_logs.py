@@ -1,5 +1,6 @@
 """Log lines: JSON, with the ids of the request or job that they are written for."""
 
+import asyncio
 import contextvars
 import io
 import json
@@ -50,3 +51,38 @@ def test_a_context_that_was_copied_keeps_the_ids(lines: io.StringIO) -> None:
         context.run(logger.info, "from a thread of the first")
 
     assert [line["request_id"] for line in written(lines, act)] == ["req-1"]
+
+
+def test_lines_that_are_told_are_those_of_records_and_come_before_what_is_logged_later(
+    lines: io.StringIO,
+) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    logger = logging.getLogger("test.told")
+    fields = {"request_id": "req-1", "status": 200, "path": "/\ud800"}
+
+    async def act() -> None:
+        for _ in range(3):
+            logs.tell(logger, "request", fields)
+        assert lines.getvalue() == ""
+        await asyncio.sleep(2 * logs.WAIT_S)
+        assert lines.getvalue().count("\n") == 3
+        logs.tell(logger, "request", fields)
+        logger.info("request", extra=fields)
+        assert lines.getvalue().count("\n") == 5
+        logs.tell(logger, "last", fields)
+
+    try:
+        logs.configure(logging.INFO, lines)
+        asyncio.run(act())
+        root.handlers[0].flush()  # as the end of the process does
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+    *requests, last = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert last["event"] == "last"
+    times = [line.pop("at") for line in requests]
+    assert times == sorted(times)
+    assert all(len(at) == len("2026-01-31T08:00:00.000Z") and at.endswith("Z") for at in times)
+    wanted = {"level": "info", "logger": "test.told", "event": "request", **fields}
+    assert requests == [wanted] * 5

@@ -1,0 +1,52 @@
+"""A process that stops: requests on open connections are answered, and each answer says that it is the last."""
+
+import http.client
+import threading
+import time
+
+import pytest
+
+from app.server import DRAIN_S
+from core.settings import Settings
+from tests.app.servers import ThreadServer
+from tests.services import wait_until
+
+
+def connected(server: ThreadServer) -> http.client.HTTPConnection:
+    made = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    made.request("GET", "/livez")
+    answer = made.getresponse()
+    answer.read()
+    assert answer.status == 200
+    assert answer.headers["connection"] is None
+    return made
+
+
+def test_a_connection_ends_after_an_answer_and_not_before_one(settings: Settings) -> None:
+    server = ThreadServer(settings)
+    with server:
+        busy, idle = connected(server), connected(server)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        runtime = server.app.state.runtime
+        wait_until(runtime.draining.is_set, "the server to drain")
+        busy.request("GET", "/livez")
+        answer = busy.getresponse()
+        assert answer.status == 200
+        assert answer.headers["connection"] == "close"
+        answer.read()
+        with pytest.raises(ConnectionRefusedError):
+            connected(server)
+        stopping.join(10)
+        assert idle.sock is not None
+        assert idle.sock.recv(1) == b""  # closed, in order, with nothing said
+        idle.close()
+        busy.close()
+
+
+def test_a_process_without_connections_stops_at_once(settings: Settings) -> None:
+    with ThreadServer(settings) as server:
+        connected(server).close()
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < DRAIN_S

@@ -1,0 +1,50 @@
+"""The contract, in short: some requests to every route of the OpenAPI document, valid and not, with every check.
+
+`make fuzz` is the same at length, with workers, the edges of every schema and sequences of requests.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.settings import Settings
+from core.store import keys
+from core.store.engine import Database
+from core.store.keys import Scope
+from tests.app.servers import ThreadServer
+from tests.contract.run import run
+from tests.contract.seeds import plant
+
+#: The same requests in every run, so that what is red was made red by a change.
+ARGUMENTS = (
+    "--phases",
+    "examples,fuzzing",
+    "--max-examples",
+    "3",
+    "--generation-deterministic",
+    "--no-color",
+)
+
+
+@pytest.fixture
+def token(postgres_url: str) -> Iterator[str]:
+    database = Database(postgres_url)
+    with database.write() as conn:
+        made = keys.create(conn, "contract", [Scope.ADMIN])[1]
+    yield made
+    database.dispose()
+
+
+def test_every_route_keeps_to_the_document(
+    postgres_url: str, redis_url: str, token: str, tmp_path: Path
+) -> None:
+    settings = Settings(data_dir=tmp_path / "data", database_url=postgres_url, redis_url=redis_url)
+    with ThreadServer(settings) as server:
+        server.ready()
+        seeds = plant(server.url, token, workers=False)
+        outcome = run(server.url, seeds, tmp_path, ARGUMENTS, token)
+        assert outcome.code == 0, "see what schemathesis wrote"
+        document = server.app.openapi()
+    operations = {f"{method.upper()} {path}" for path, item in document["paths"].items() for method in item}
+    assert set(outcome.answers) == operations
