@@ -1,6 +1,6 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz warm check format bench lock clean
+.PHONY: help setup demo up test fuzz browser warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -34,6 +34,9 @@ test: warm  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
 	$(BIN)/python -m tests.contract $(ARGS)
+
+browser: $(DEV)  ## Show the page in a real browser (needs Chromium: apt-get install chromium)
+	$(BIN)/python -m pytest -m browser $(ARGS)
 
 warm: $(DEV)  ## Compile every kernel into the cache
 	$(BIN)/tagsmith warm

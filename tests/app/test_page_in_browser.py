@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one: what is stored is shown, as text, whatever it looks like."""
+"""The page in a real browser: what is stored is shown, as text, whatever it looks like."""
 
 import html
 import re
@@ -23,8 +23,9 @@ NEW = NewVersion(
 )  # fmt: skip
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.browser
 def test_what_is_stored_is_shown_and_does_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    assert CHROMIUM is not None, "there is no Chromium here: apt-get install chromium"
     database = Database(sqlite_url)
     with database.write() as conn:
         for _ in range(2):
