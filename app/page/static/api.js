@@ -1,6 +1,6 @@
 // Calls of the API, with the key of this tab where keys are in force.
 
-import { byId } from "./dom.js";
+import { answer, byId } from "./dom.js";
 
 const KEY = "tagsmith.key";
 const EVENTS = "text/event-stream";
@@ -82,14 +82,11 @@ async function asked(reason) {
   const dialog = byId("key-dialog");
   const input = byId("key-input");
   byId("key-reason").textContent = reason;
-  input.value = "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  const chosen = await answer(dialog, input);
   const given = input.value.trim();
   input.value = "";
-  if (dialog.returnValue === "forget") sessionStorage.removeItem(KEY);
-  const used = dialog.returnValue === "use" && given !== "";
+  if (chosen === "forget") sessionStorage.removeItem(KEY);
+  const used = chosen === "use" && given !== "";
   if (used) sessionStorage.setItem(KEY, given);
   declined = !used;
   return used;

@@ -31,6 +31,15 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** Show a dialog with its input empty; gives what closed it. */
+export async function answer(dialog, input) {
+  input.value = "";
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue;
+}
+
 /** A table with a caption for those who cannot see where it stands. */
 export function table(caption, headings, rows) {
   return h("div", { class: "scroll" },

@@ -1,7 +1,7 @@
 // Models: their versions with scores, their aliases with history, and the way back.
 
 import { call } from "./api.js";
-import { bytes, button, byId, fault, h, number, refill, row, scoreOf, seconds, table, time } from "./dom.js";
+import { answer, bytes, button, byId, fault, h, number, refill, row, scoreOf, seconds, table, time } from "./dom.js";
 
 const path = (...parts) => `/models/${parts.map(encodeURIComponent).join("/")}`;
 
@@ -135,14 +135,10 @@ async function goBack(name, alias, how, whither) {
 }
 
 async function confirmed(question) {
-  const dialog = byId("back-dialog");
   const reason = byId("back-reason");
   byId("back-question").textContent = question;
-  reason.value = "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
-  return dialog.returnValue === "go" ? reason.value.trim() : null;
+  const chosen = await answer(byId("back-dialog"), reason);
+  return chosen === "go" ? reason.value.trim() : null;
 }
 
 function chip(text) {
