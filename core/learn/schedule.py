@@ -41,20 +41,24 @@ def calibrate(objective_after: Callable[[float], float]) -> Iterator[tuple[float
     `objective_after(eta0)` runs one pass over the sample, with the rates of a whole run squeezed into it, and gives the
     objective it reached: judged at its starting rate alone, a run that will cool down always looks too hot. The best
     pair yielded is the answer; yielding lets the caller report and stop in between.
+
+    What a rate that is too hot ends with is chance: half of one such may look worse than itself. So on the way down one
+    rate that is no better is passed over.
     """
     best = _trial(objective_after, FIRST_ETA0)
     yield FIRST_ETA0, best
-    for factor in (2.0, 0.5):
-        eta0, improved = FIRST_ETA0 * factor, False
-        for _ in range(MAX_TRIALS // 2):
+    for factor, patience in ((2.0, 1), (0.5, 2)):
+        improved, worse = False, 0
+        for number in range(1, MAX_TRIALS // 2 + 1):
+            eta0 = FIRST_ETA0 * factor**number
             objective = _trial(objective_after, eta0)
             yield eta0, objective
-            hopeless = factor > 1 and not isfinite(objective)
-            if hopeless or (objective >= best and isfinite(best)):
+            if objective < best:
+                best, improved, worse = objective, True, 0
+            elif isfinite(best) or factor > 1:
+                worse += 1
+            if worse == patience:
                 break
-            improved = objective < best
-            best = min(best, objective)
-            eta0 *= factor
         if improved:
             return
 

@@ -24,6 +24,14 @@ def test_calibration_walks_to_the_best_rate(best):
     assert len(trials) <= 8
 
 
+def test_calibration_passes_over_a_rate_that_looks_worse_by_chance():
+    """Measured on generated references: 0.5 is far too hot, and 0.25 fell worse yet."""
+    found = {1.0: 9, 0.5: 5, 0.25: 6, 0.125: 2, 0.0625: 1, 0.03125: 3, 0.015625: 4}
+    trials = list(calibrate(found.__getitem__))
+    assert min(trials, key=lambda trial: trial[1])[0] == 0.0625
+    assert [eta0 for eta0, _ in trials] == [0.5, 1.0, 0.25, 0.125, 0.0625, 0.03125, 0.015625]
+
+
 def test_calibration_survives_rates_that_blow_up():
     trials = list(calibrate(lambda eta0: float("nan") if eta0 > 0.1 else eta0))
     assert min(trials, key=lambda trial: trial[1])[0] < 0.1
