@@ -24,8 +24,7 @@ COLLECT = (50_000, 20, 100)
 
 def serve(settings: Settings, descriptor: int | None) -> int:
     """Serve on the inherited socket `descriptor`, or on one of the host and port of the settings."""
-    sys.setswitchinterval(SWITCH_S)
-    gc.set_threshold(*COLLECT)
+    tune_interpreter()
     logs.configure(settings.logging_level)
     if descriptor is not None:
         with socket.socket(fileno=descriptor) as listener:
@@ -34,6 +33,12 @@ def serve(settings: Settings, descriptor: int | None) -> int:
         with listen.opened(settings.host, settings.port) as listener:
             _serve_on(listener, settings)
     return 0
+
+
+def tune_interpreter() -> None:
+    """Set what the interpreter of an API process has otherwise than by default."""
+    sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*COLLECT)
 
 
 def _serve_on(listener: socket.socket, settings: Settings) -> None:

@@ -49,7 +49,13 @@ BEYOND_SCHEMAS = frozenset(
 #: Codes of validation by the very schemas of the document. What compares fields with each other is beyond those: it
 #: begins so, or is said of fields that are checked by what they stand for.
 BY_SCHEMAS = frozenset({"invalid_spec", "invalid_request"})
-COMPARING = ("Value error, ", "this row has ", "patience waits for ", "has a meaning only with ")
+COMPARING = (
+    "Value error, ",
+    "this row has ",
+    "patience waits for ",
+    "has a meaning only with ",
+    "there is no token ",
+)
 COMPARED = ("/search/fields/",)
 
 #: Uploads whose every other body is replaced by one that can be read: what is generated never can.
