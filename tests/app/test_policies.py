@@ -280,7 +280,7 @@ def test_a_job_that_could_never_promote_is_refused_when_it_is_posted(
         ({}, ""),
         ({"promotion": None, "retention": None}, ""),
         ({"retention": {"keep_last": 0}}, "/retention/keep_last"),
-        ({"retention": {"keep_last": 2.0}}, "/retention/keep_last"),
+        ({"retention": {"keep_last": 2.5}}, "/retention/keep_last"),
         ({"retention": {"keep_rollbacks": -1}}, "/retention/keep_rollbacks"),
         ({"retention": {"keep_all": True}}, "/retention/keep_all"),
         ({"promotion": {}}, "/promotion"),
