@@ -195,7 +195,7 @@ def test_rollback_returns_to_what_was_before_and_history_tells_who_when_and_why(
         ({"version": 0}, "/version"),
         ({"version": -1}, "/version"),
         ({"version": "1"}, "/version"),
-        ({"version": 1.0}, "/version"),
+        ({"version": 1.5}, "/version"),
         ({"version": True}, "/version"),
         ({"version": 2**31}, "/version"),
         ({"version": 1, "reason": "x" * 1001}, "/reason"),

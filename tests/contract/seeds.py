@@ -65,6 +65,8 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
                 client.import_model(name, content)
             for alias, version in (("next", 2), ("champion", 1), ("champion", 2), ("champion", 3)):
                 client.promote(name, version, alias=alias)
+            # One that removes none of them.
+            client.set_policy(name, retention={"keep_last": 1_000})
         jobs = _ended(client, corpora[0]) if workers else {}
         # They also keep their corpus from being deleted.
         for state in ("cancelled", "waiting"):
