@@ -41,6 +41,7 @@ JOBS = {
     "/jobs/{job_id}/table.csv": ("evaluate", "compare"),
     "/jobs/{job_id}/plot.svg": ("train", "compare"),
     "/jobs/{job_id}/pause": ("waiting",),
+    "/jobs/{job_id}/resume": ("paused",),
     "/jobs/{job_id}/retry": ("cancelled",),
 }
 

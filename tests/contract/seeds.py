@@ -35,7 +35,7 @@ class Seeds:
     corpora: list[str]
     lexicons: list[str]
     keys: list[str]
-    #: By what has become of them: `waiting`, `cancelled`, and the kinds of those that succeeded.
+    #: By what has become of them: `waiting`, `paused`, `cancelled`, and the kinds of those that succeeded.
     jobs: dict[str, list[str]]
     models: tuple[str, ...] = tuple(MODELS)
     aliases: tuple[str, ...] = ("champion", "next")
@@ -69,11 +69,8 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
             client.set_policy(name, retention={"keep_last": 1_000})
         jobs = _ended(client, corpora[0]) if workers else {}
         # They also keep their corpus from being deleted.
-        for state in ("cancelled", "waiting"):
-            jobs[state] = [_train(client, corpora[0], ENDLESS).id for _ in range(4)]
-            if state == "cancelled":
-                for job in jobs[state]:
-                    client.cancel(job)
+        for state, ask in (("cancelled", client.cancel), ("waiting", client.job), ("paused", client.pause)):
+            jobs[state] = [ask(_train(client, corpora[0], ENDLESS).id).id for _ in range(4)]
     return Seeds(corpora, lexicons, _keys(url, key), jobs, artifact=files["first"])
 
 
