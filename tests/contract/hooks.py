@@ -56,7 +56,7 @@ COMPARING = (
     "has a meaning only with ",
     "there is no token ",
 )
-COMPARED = ("/search/fields/",)
+COMPARED = ("/search/fields",)
 
 #: Uploads whose every other body is replaced by one that can be read: what is generated never can.
 UPLOADS = {"POST /corpora", "POST /lexicons", "POST /models/{name}/versions"}
