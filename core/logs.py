@@ -80,9 +80,8 @@ class JsonLines(logging.Formatter):
 def _dump(line: Mapping[str, object]) -> bytes:
     try:
         return orjson.dumps(line, default=str)
-    except (
-        TypeError
-    ):  # a number or a string that JSON has and orjson does not take: the line must not be lost
+    except TypeError:
+        # A number or a string that JSON has and orjson does not take: the line must not be lost.
         return json.dumps(line, default=str).encode()
 
 

@@ -77,11 +77,16 @@ _PLAIN = (FeatureSpec(), FeatureSpec(templates="U:%x[0,0]\nB\nB:%x[0,0]"))
 
 
 @cache
+def _tagging() -> list[tuple[Tagger, Coded]]:
+    """Tag with a model of each kind."""
+    return [_tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]]) for features in _PLAIN]
+
+
+@cache
 def _serving() -> None:
     report.warm()
     formats.warm()
-    for features in _PLAIN:
-        tagger, coded = _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
+    for tagger, coded in _tagging():
         decoded = decode(tagger, coded, Wanted(nbest=2, posterior=True, distributions=True))
         list(explain(tagger, coded, decoded, [(0, 0)]))
 
@@ -133,8 +138,7 @@ def _tagged(
 
 @cache
 def _evaluation() -> None:
-    for features in _PLAIN:
-        _tagged(_corpus(), features, [["word", "CAP"], ["42", "NUM"]])
+    _tagging()
     finished(resampled_f1([np.ones((2, 3), np.int64)], 1, 1))
 
 
@@ -147,8 +151,9 @@ def _training() -> None:
 
 def _cache_kernels(processes: int) -> None:
     first, *others = dict.fromkeys(EXAMPLES.values())
-    # What trainers share is compiled once, before they part.
+    # What trainers share is compiled once, before they part, and so is what serving, matching and evaluation share.
     _example(first)
+    _tagging()
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         apart = [pool.submit(make_ready) for make_ready in (_serving, _match, _evaluation)]
         apart += [pool.submit(_example, other) for other in others]

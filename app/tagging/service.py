@@ -26,6 +26,8 @@ from core.settings import Settings
 from core.specs_base import faults_of
 
 T = TypeVar("T")
+#: The model and the sentences of a request that has nothing else.
+Plain = tuple[str, list[list[Any]]]
 
 #: Up to here tagging holds the event loop for less than a hop to a thread and back costs, about 0.3 ms.
 INLINE_TOKENS = 512
@@ -61,10 +63,11 @@ class Tagging:
         """Tag what a request asks for."""
         if len(raw) <= INLINE_BYTES:
             await self.turns.take()
-            quick = self._quick(raw)
+            found = plain(raw)
+            quick = None if found is None else self._quick(*found)
             if quick is not None:
                 return quick
-            request = self._read(raw)
+            request = self._read(raw, found)
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
             if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
                 return tag(served, request)
@@ -75,15 +78,13 @@ class Tagging:
         served = await self.serving.resolve(request.model)
         return await self.threaded(lambda: tag(served, request))
 
-    def _quick(self, raw: bytes) -> Tagged | None:
+    def _quick(self, model: str, sentences: list[list[Any]]) -> Tagged | None:
         """Answer the most common of requests at once: a few sentences, nothing but tags, by a model that is open.
 
-        None when it is any other, or has a fault: then it is read again, with care.
+        None when it is any other, or too large: then it is taken with more care.
         """
-        found = plain(raw)
-        if found is None or not self.warmed():
+        if not self.warmed():
             return None
-        model, sentences = found
         served, limits = self.serving.held(model), self.settings
         tokens = sum(map(len, sentences))
         if tokens > min(INLINE_TOKENS, limits.max_tag_tokens) or len(sentences) > limits.max_tag_sentences:
@@ -92,12 +93,12 @@ class Tagging:
 
     def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Tagged | None]:
         """Do all of a large request in one hop to a thread, unless its model has to be opened first."""
-        request = self._read(raw)
+        request = self._read(raw, plain(raw))
         held = self.serving.held(request.model)
         return request, None if held is None else tag(held, request)
 
-    def _read(self, raw: bytes) -> TagRequest:
-        request = parse(raw)
+    def _read(self, raw: bytes, found: Plain | None) -> TagRequest:
+        request = parse(raw, found)
         self._check(request)
         return request
 
@@ -119,7 +120,7 @@ class Tagging:
         return await anyio.to_thread.run_sync(work, limiter=self.threads)
 
 
-def plain(raw: bytes) -> tuple[str, list[list[Any]]] | None:
+def plain(raw: bytes) -> Plain | None:
     """The model and the sentences of a request that has nothing else, and tokens of strings; None of any other.
 
     Reading these takes a fifth of the time that it takes to validate them; whatever has a fault is left to that.
@@ -137,9 +138,8 @@ def plain(raw: bytes) -> tuple[str, list[list[Any]]] | None:
     return model, sentences
 
 
-def parse(raw: bytes) -> TagRequest:
-    """Read a request, or raise with the places that are wrong."""
-    found = plain(raw)
+def parse(raw: bytes, found: Plain | None) -> TagRequest:
+    """Read a request, or raise with the places that are wrong. `found` is what `plain` makes of it."""
     if found is not None:
         return TagRequest.model_construct(_PLAIN, model=found[0], sentences=found[1])
     try:

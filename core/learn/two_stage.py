@@ -1,7 +1,7 @@
 """`two-stage`: a few passes of SGD, then OWL-QN from there until it converges (Zhou, Qiu & Huang 2011, section 3.4).
 
-SGD comes close fast and never arrives; OWL-QN arrives, and spends most of its time on the way to where SGD is after a
-few passes. Passes are counted through: SGD's first, then OWL-QN's iterations.
+SGD comes close fast and never arrives; OWL-QN arrives, and spends its first iterations on the way to where SGD is after
+a few passes. Passes are counted through: SGD's first, then OWL-QN's iterations.
 """
 
 from collections.abc import Iterator
