@@ -41,7 +41,7 @@ def near(value: Any) -> Any:
 
 
 def answered(served: Served, request: Any) -> Any:
-    return json.loads(service.tag(served, service.parse(json.dumps(request).encode())).body)
+    return json.loads(service.tag(served, service.parse(json.dumps(request).encode(), None)).body)
 
 
 @pytest.mark.parametrize(
