@@ -232,6 +232,26 @@ class Batch:
 
     def evaluate(self, w: NDArray[np.float64]) -> Generator[None, None, tuple[float, NDArray[np.float64]]]:
         """Loss and gradient at `w`, yielding between slices of work so that the caller may stop."""
+        loss = yield from self._chains(w)
+        return loss, (yield from self._added_up(self._occurrences, self._gold))
+
+    def bends(self) -> Generator[None, None, NDArray[np.float64]]:
+        """How much each entry of the gradient changes with its parameter: the Hessian's diagonal, nearly.
+
+        It is taken at the weights evaluated last, whose marginals are used up. Left out is that the labels of two
+        tokens depend on each other. A transition is taken to be as uncertain, for its expected count, as labels are.
+        """
+        scratch, values = self._scratch, self._occurrences.values
+        for kept in (scratch.marginals, scratch.matrices):
+            for part in np.array_split(kept, len(scratch.sentences) or 1):
+                np.multiply(part, 1 - part, out=part)
+        uncertain = float(scratch.marginals.sum(dtype=np.float64)) / max(1, self.problem.tokens)
+        scratch.pair_sums *= uncertain
+        squared = self._occurrences._replace(values=readonly(values * values, np.float32))
+        return self._added_up(squared, readonly(np.zeros(self.parameters), np.float64))
+
+    def _chains(self, w: NDArray[np.float64]) -> Generator[None, None, float]:
+        """The first sweep: the loss at `w`; marginals and expected transitions are left in the scratch."""
         problem, labels, width = self.problem, len(self.problem.labels), self.problem.width
         scratch = self._scratch
         scratch.pool.sweep(
@@ -243,7 +263,6 @@ class Batch:
         shift = load_edges(rows, problem.attributes, labels, PLAIN, width, e)
         model = Model(rows, PLAIN, shift, problem.blocks, labels, width)
         losses = np.zeros(len(scratch.sentences))
-        gradient = np.empty(self.parameters)
         scratch.pair_sums[:] = 0
 
         def posteriors(piece: int, thread: int) -> None:
@@ -253,33 +272,50 @@ class Batch:
                 scratch.matrices, scratch.pair_sums[piece],
             )  # fmt: skip
 
+        yield from scratch.pool.slices(posteriors, len(scratch.sentences))
+        return float(losses.sum())
+
+    def _added_up(
+        self, occurrences: Occurrences, gold: NDArray[np.float64]
+    ) -> Generator[None, None, NDArray[np.float64]]:
+        """The second sweep: for each parameter what the scratch has at its places, less `gold`."""
+        scratch, first_edge, width = self._scratch, self._first_edge, self.problem.width
+        block = len(self.problem.labels) * width
+        out = np.empty(self.parameters)
+
         def expectations(piece: int, thread: int) -> None:
             first, last = self._attributes[piece]
             _expectations(
-                self._occurrences, self.pairs, scratch.marginals, self._gold, first, last, width, scratch.sums[thread],
-                gradient,
-            )  # fmt: skip
+                occurrences,
+                self.pairs,
+                scratch.marginals,
+                gold,
+                first,
+                last,
+                width,
+                scratch.sums[thread],
+                out,
+            )
 
         def edge_expectations(piece: int, thread: int) -> None:
             first, last = self._edge_attributes[piece]
             _expectations(
-                self._edge_occurrences, self._edge_pairs, scratch.matrices, self._gold[self._first_edge :], first, last,
-                labels * width, scratch.sums[thread], gradient[self._first_edge :],
+                self._edge_occurrences, self._edge_pairs, scratch.matrices, gold[first_edge:], first, last, block,
+                scratch.sums[thread], out[first_edge:],
             )  # fmt: skip
 
-        yield from scratch.pool.slices(posteriors, len(scratch.sentences))
         yield from scratch.pool.slices(expectations, len(self._attributes))
         yield from scratch.pool.slices(edge_expectations, len(self._edge_attributes))
-        self._transition_gradient(gradient)
-        return float(losses.sum()), gradient
+        self._add_up_transitions(gold, out)
+        return out
 
-    def _transition_gradient(self, gradient: NDArray[np.float64]) -> None:
+    def _add_up_transitions(self, gold: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         attributes, width = self.problem.attributes, self.problem.width
         expected = self._scratch.pair_sums.sum(axis=0)
         here = slice(int(self.pairs.starts[attributes]), self._first_edge)
         counts = np.diff(self.pairs.starts[attributes : self.problem.blocks + 1])
         rows = np.repeat(np.arange(len(counts)), counts)
-        gradient[here] = expected[rows * width + self.pairs.labels[here]] - self._gold[here]
+        out[here] = expected[rows * width + self.pairs.labels[here]] - gold[here]
 
 
 def _by_attribute(pairs: Pairs, problem: Problem) -> Pairs:

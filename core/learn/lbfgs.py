@@ -19,7 +19,8 @@ from core.learn.vectors import ALIGNED, ALL, FREE, Vector, Vectors
 from core.learn.working_set import WorkingSet
 from core.steps import mapped
 
-#: Passes between two looks at which parameters to work on. A look costs about two iterations over a small set.
+#: Passes between two looks at which parameters to work on, and in which units. A look costs about two iterations over a
+#: small set.
 REVIEW = 20
 #: The direction is no longer held to the signs of the gradient once F falls by less than this part an iteration.
 LOOSE = 2e-3
@@ -81,16 +82,14 @@ class QuasiNewton(Trainer):
         work = self._work(problem, state)
         number = int(state["passes"][0])
         if np.isnan(state["objectives"][0]):
-            point = yield from _watched(work.objective.at(state["w"]), number)
-            work.keep(point)
-            state["objectives"][0] = point.objective
+            state["objectives"][0] = yield from _watched(work.measure(), number)
         point = work.point(float(state["objectives"][0]))
         stuck, due = False, number % REVIEW == 0 and number > 0
         while True:
             steepest = work.objective.steepest(point)
             done = stuck or self._converged(work.objective.vectors, point, steepest, state["objectives"])
             unseen = done and not work.all and number - state["reviewed"][0] > PERIOD
-            if self.l1 > 0.0 and (due or unseen):
+            if due or unseen:
                 before, work = work, (yield from _watched(work.review(), number))
                 due = False
                 if work is not before:

@@ -28,11 +28,11 @@ from core.learn.trainer import TrainerSpec
 from core.learn.two_stage import TwoStageSpec
 from core.specs import Learning, TrainSpec
 
-#: Vectors of quasi-Newton besides its memory: the point and its gradient, in the state and at work (4), gold counts,
-#: the steepest descent and the direction (3), a trial point and its gradient (2).
-WORKING_VECTORS = 9
+#: Vectors of quasi-Newton besides its memory: the point, its gradient and the units, in the state and at work (6), gold
+#: counts, the steepest descent and the direction (3), a trial point and its gradient (2).
+WORKING_VECTORS = 11
 #: Of these, what only a step works with.
-_WORKING_VECTORS_GONE = 6
+_WORKING_VECTORS_GONE = 7
 #: Below this tolerance the last digits are sought, in float64, with matrices of their own (see `lbfgs`).
 DOUBLE_TOLERANCE = 1e-7
 #: A cell of the sample, and its number while it is being picked, twice.

@@ -10,6 +10,10 @@ As published, the direction is set to zero where it does not go against the pseu
 first; near the end it throws away a third of the Newton step, so that the unit step fails and F creeps. From there on
 we take the Newton step over the parameters that are free to move: those not zero, or drawn off zero by more than l1
 (decision 0007 has the figures). Either way F falls at every iteration.
+
+What a parameter's derivative changes by when it moves differs by orders of magnitude: a frequent word's much, a rare
+one's little. The few past steps that are remembered cannot tell so many apart. So each parameter is measured in a unit
+of its own, by the diagonal of the Hessian (`Objective.units`): F then bends about equally along all of them.
 """
 
 from collections.abc import Generator
@@ -31,6 +35,8 @@ CURVATURE = 1e-12
 PERIOD = 10
 #: Stop when the gradient is this small against the weights.
 GRADIENT_TOLERANCE = 1e-6
+#: Added to what F bends by along a parameter: where nothing bends it, a step must not be without bounds.
+LEAST_BEND = 1.0
 
 
 @dataclass
@@ -48,11 +54,16 @@ class Memory:
     The two-loop recursion only ever adds multiples of the stored vectors to the gradient, so it is run on the factors,
     with the products of all vectors at hand (Chen, Wang & Zhou 2014): one sweep over the memory for the products and
     one for the sum, instead of four.
+
+    Directions are formed with each parameter measured in its unit. The memory is kept without, so units may change.
     """
 
-    def __init__(self, steps: Vector, changes: Vector, counts: NDArray[np.int64], vectors: Vectors) -> None:
+    def __init__(
+        self, steps: Vector, changes: Vector, counts: NDArray[np.int64], units: Vector, vectors: Vectors
+    ) -> None:
         self._steps, self._changes = steps, changes  # (memory, parameters) each
         self._counts = counts  # [pairs ever stored]
+        self.units = units
         self._vectors = vectors
 
     @property
@@ -74,9 +85,11 @@ class Memory:
         """Minus the inverse Hessian's estimate times the gradient, and its slope; of these, the `allowed` part."""
         size, ever = len(self._steps), self.stored
         count = min(ever, size)
-        products = self._vectors.gram(self._steps, self._changes, count, steepest, allowed)
+        products = self._vectors.gram(self._steps, self._changes, count, steepest, self.units, allowed)
         factors, scale = _two_loops(products, [(ever - 1 - i) % size for i in range(count)])
-        return self._vectors.combination(self._steps, self._changes, -factors, steepest, -scale, allowed)
+        return self._vectors.combination(
+            self._steps, self._changes, -factors, steepest, -scale, self.units, allowed
+        )
 
 
 def _two_loops(products: Vector, newest_first: list[int]) -> tuple[Vector, float]:
@@ -119,6 +132,13 @@ class Objective:
         if self.l2 > 0.0:
             self.vectors.scaled_sum(gradient, self.l2, w, gradient)
         return Point(w, loss + self.l1 * norm1 + 0.5 * self.l2 * norm2, gradient)
+
+    def units(self) -> Generator[None, None, Vector]:
+        """What to measure each parameter in so that F bends about equally along all, at the point evaluated last."""
+        bends = yield from self.batch.bends()
+        bends += self.l2 + LEAST_BEND
+        units: Vector = 1.0 / np.sqrt(bends)
+        return units
 
     def steepest(self, point: Point) -> Vector:
         """The gradient, or for L1 the pseudo-gradient."""

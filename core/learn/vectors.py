@@ -104,10 +104,10 @@ def _curvature(w: Vector, w0: Vector, g: Vector, g0: Vector, first: int, last: i
 
 @kernel
 def _gram(
-    steps: Vector, changes: Vector, count: int, size: int, g: Vector, allowed: int, first: int, last: int,
-    block: Vector, sums: Vector,
+    steps: Vector, changes: Vector, count: int, size: int, g: Vector, units: Vector, allowed: int, first: int,
+    last: int, block: Vector, sums: Vector,
 ) -> None:  # fmt: skip
-    """Add up the products of all steps, changes and g with each other; if FREE, over where g is not zero.
+    """Add up the products of all steps, changes and g with each other, in `units`; if FREE, over where g is not zero.
 
     `steps` and `changes` flat, `block` scratch of 2 count + 1 rows; sums[i * (2 count + 1) + j] for j <= i.
     """
@@ -116,10 +116,10 @@ def _gram(
         n = min(_BLOCK, last - begin)
         for i in range(count):
             for k in range(n):
-                block[i * _BLOCK + k] = steps[i * size + begin + k]
-                block[(count + i) * _BLOCK + k] = changes[i * size + begin + k]
+                block[i * _BLOCK + k] = steps[i * size + begin + k] / units[begin + k]
+                block[(count + i) * _BLOCK + k] = changes[i * size + begin + k] * units[begin + k]
         for k in range(n):
-            block[2 * count * _BLOCK + k] = g[begin + k]
+            block[2 * count * _BLOCK + k] = g[begin + k] * units[begin + k]
         if allowed == FREE:
             for i in range(2 * count):
                 for k in range(n):
@@ -132,18 +132,21 @@ def _gram(
 
 @kernel
 def _combination(
-    steps: Vector, changes: Vector, factors: Vector, count: int, size: int, g: Vector, scale: float, allowed: int,
-    first: int, last: int, out: Vector, sums: Vector,
+    steps: Vector, changes: Vector, factors: Vector, count: int, size: int, g: Vector, scale: float, units: Vector,
+    allowed: int, first: int, last: int, out: Vector, sums: Vector,
 ) -> None:  # fmt: skip
-    """out = scale g + factors . (steps, changes), its `allowed` part, zero elsewhere; sums out . g."""
+    """out = scale g + factors . (steps, changes) in `units`, its `allowed` part, zero elsewhere; sums out . g."""
     sums[0] = 0
     for begin in range(first, last, _BLOCK):
         n = min(_BLOCK, last - begin)
         for k in range(begin, begin + n):
             out[k] = scale * g[k]
         for i in range(count):
-            _add(out, begin, factors[i], steps, i * size + begin, n)
             _add(out, begin, factors[count + i], changes, i * size + begin, n)
+        for k in range(begin, begin + n):
+            out[k] *= units[k] * units[k]
+        for i in range(count):
+            _add(out, begin, factors[i], steps, i * size + begin, n)
         if allowed != ALL:
             for k in range(begin, begin + n):
                 if g[k] == 0.0 or (allowed == ALIGNED and out[k] * g[k] >= 0.0):
@@ -199,15 +202,20 @@ class Vectors:
         along, square = self._sweep(2, lambda first, last, sums: _curvature(w, w0, g, g0, first, last, sums))
         return along, square
 
-    def gram(self, steps: Vector, changes: Vector, count: int, g: Vector, allowed: int) -> Vector:
-        """Products of the first `count` steps, the changes, and g, with each other; if FREE, where g is not zero."""
+    def gram(
+        self, steps: Vector, changes: Vector, count: int, g: Vector, units: Vector, allowed: int
+    ) -> Vector:
+        """Products of the first `count` steps, the changes, and g, with each other; if FREE, where g is not zero.
+
+        All are of the parameters measured in `units`: steps are divided by them, derivatives multiplied.
+        """
         flat_steps, flat_changes, vectors = steps.reshape(-1), changes.reshape(-1), 2 * count + 1
         blocks = np.empty((self._pool.threads, vectors * _BLOCK))
         parts = np.zeros((len(self._pieces), vectors * vectors))
         self._pool.sweep(
             lambda piece, thread: _gram(
-                flat_steps, flat_changes, count, self.size, g, allowed, *self._pieces[piece], blocks[thread],
-                parts[piece],
+                flat_steps, flat_changes, count, self.size, g, units, allowed, *self._pieces[piece],
+                blocks[thread], parts[piece],
             ),
             len(self._pieces),
         )  # fmt: skip
@@ -216,15 +224,22 @@ class Vectors:
         return lower + upper
 
     def combination(
-        self, steps: Vector, changes: Vector, factors: Vector, g: Vector, scale: float, allowed: int
+        self,
+        steps: Vector,
+        changes: Vector,
+        factors: Vector,
+        g: Vector,
+        scale: float,
+        units: Vector,
+        allowed: int,
     ) -> tuple[Vector, float]:
-        """scale g + factors . (steps, changes), its `allowed` part; and its slope."""
+        """scale g + factors . (steps, changes), its `allowed` part; and its slope. Formed in `units`, given without."""
         flat_steps, flat_changes, out = steps.reshape(-1), changes.reshape(-1), np.empty(self.size)
         (slope,) = self._sweep(
             1,
             lambda first, last, sums: _combination(
-                flat_steps, flat_changes, factors, len(factors) // 2, self.size, g, scale, allowed, first, last, out,
-                sums,
+                flat_steps, flat_changes, factors, len(factors) // 2, self.size, g, scale, units, allowed, first,
+                last, out, sums,
             ),
         )  # fmt: skip
         return out, slope

@@ -1,6 +1,7 @@
 """Batch gradient, L-BFGS and OWL-QN: against finite differences, a generic solver, and CRFsuite."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,32 @@ def test_gradient_equals_finite_differences(rich):
         assert gradient[p] == pytest.approx((above - below) / 2e-2, abs=2e-3)
 
 
+@pytest.mark.parametrize(("valued", "rich"), [(True, 0), (False, 0), (False, 3)])
+def test_bends_equal_differences_of_the_gradient_where_a_feature_fires_once_a_sentence(valued, rich):
+    problem, _ = random_problem(9, labels=3, attributes=30, valued=valued, edge_attributes=5 * rich)
+    batch = Batch.of(problem, 1, np.float64)
+    w = np.random.default_rng(1).normal(size=batch.parameters)
+    _evaluated(batch, w)
+    bends = finished(batch.bends())
+    data, attributes, compared = problem.data, problem.attributes, 0
+    for p in range(batch.parameters):
+        row = int(np.searchsorted(batch.pairs.starts, p, side="right")) - 1
+        if attributes <= row < problem.blocks:
+            assert bends[p] >= 0.0
+            continue
+        a, starts, rows = row, data.starts, data.rows
+        if row >= problem.blocks:
+            a, starts, rows = (row - problem.blocks) // 3, data.edge_starts, data.edge_rows
+        if any(np.count_nonzero(rows[starts[i] : starts[j]] == a) > 1 for i, j in pairwise(data.offsets)):
+            continue
+        step = np.zeros_like(w)
+        step[p] = 1e-4
+        above, below = _evaluated(batch, w + step)[1], _evaluated(batch, w - step)[1]
+        assert bends[p] == pytest.approx((above[p] - below[p]) / 2e-4, rel=1e-5, abs=1e-7)
+        compared += 1
+    assert compared > 5
+
+
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     corpus = read_conll(generate("addresses", 150, 3), max_line_bytes=1 << 16)
@@ -84,6 +111,7 @@ def test_any_number_of_threads_gives_the_same_bits(problem, threads, monkeypatch
     first, second = _evaluated(one, w), _evaluated(many, w)
     assert first[0] == second[0]
     assert first[1].tobytes() == second[1].tobytes()
+    assert finished(one.bends()).tobytes() == finished(many.bends()).tobytes()
 
 
 def _trained(problem, spec, threads=1):

@@ -48,13 +48,19 @@ def test_a_trial_stays_on_its_orthant(vectors):
     assert gain == pytest.approx((expected - w) @ steepest, rel=1e-10)
 
 
+def _bends():
+    return 1.0 + np.random.default_rng(5).random(SIZE)
+
+
+def _units():
+    return 0.5 + np.random.default_rng(6).random(SIZE)
+
+
 def _filled(pairs: int, threads: int) -> Memory:
     vectors = Vectors(SIZE, Pool(threads))
-    memory = Memory(np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros(1, np.int64), vectors)
-    scales = 1.0 + np.random.default_rng(5).random(SIZE)
-    points = _random(pairs + 1, 1)
-    for old, new in pairwise(points):
-        memory.add(Point(old, 0.0, scales * old), Point(new, 0.0, scales * new))
+    memory = Memory(np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros(1, np.int64), _units(), vectors)
+    for old, new in pairwise(_random(pairs + 1, 1)):
+        memory.add(Point(old, 0.0, _bends() * old), Point(new, 0.0, _bends() * new))
     return memory
 
 
@@ -70,16 +76,23 @@ def _two_loops_on_vectors(steps, changes, q):
     return q
 
 
+def _direction(steps, gradient, chosen):
+    """What the memory of `_filled` must give: the recursion on the chosen parameters, each measured in its unit."""
+    units, bends = _units()[chosen], _bends()[chosen]
+    scaled, q = steps[:, chosen] / units, units * gradient[chosen]
+    return -units * (
+        _two_loops_on_vectors(list(scaled), list(units**2 * bends * scaled), q) if len(steps) else q
+    )
+
+
 @pytest.mark.parametrize("pairs", [0, 1, 3, 4, 7])
 def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
     memory, gradient = _filled(pairs, 1), _random(1, 9)[0]
     direction, slope = memory.direction(gradient, ALL)
-    points = _random(pairs + 1, 1)
-    scales = 1.0 + np.random.default_rng(5).random(SIZE)
-    steps = list(np.diff(points, axis=0)[-4:])
-    expected = _two_loops_on_vectors(steps, [scales * s for s in steps], gradient) if pairs else gradient
-    np.testing.assert_allclose(direction, -expected, atol=1e-9)
-    assert slope == pytest.approx(-expected @ gradient, rel=1e-9)
+    steps = np.diff(_random(pairs + 1, 1), axis=0)[-4:]
+    expected = _direction(steps, gradient, np.ones(SIZE, bool))
+    np.testing.assert_allclose(direction, expected, atol=1e-9)
+    assert slope == pytest.approx(expected @ gradient, rel=1e-9)
 
 
 def test_an_aligned_direction_only_goes_where_the_objective_falls():
@@ -94,13 +107,11 @@ def test_a_free_direction_is_that_of_the_parameters_with_a_gradient_alone():
     memory, gradient = _filled(3, 1), _random(1, 9)[0]
     direction, slope = memory.direction(gradient, FREE)
     free = gradient != 0.0
-    scales = 1.0 + np.random.default_rng(5).random(SIZE)
-    steps = list(np.diff(_random(4, 1), axis=0)[:, free])
-    expected = _two_loops_on_vectors(steps, [scales[free] * s for s in steps], gradient[free])
+    expected = _direction(np.diff(_random(4, 1), axis=0), gradient, free)
     assert 0 < np.count_nonzero(free) < SIZE
-    np.testing.assert_allclose(direction[free], -expected, atol=1e-9)
+    np.testing.assert_allclose(direction[free], expected, atol=1e-9)
     assert not direction[~free].any()
-    assert slope == pytest.approx(-expected @ gradient[free], rel=1e-9)
+    assert slope == pytest.approx(expected @ gradient[free], rel=1e-9)
 
 
 def test_any_number_of_threads_gives_the_same_direction():
