@@ -26,12 +26,15 @@ STOP_DEADLINE_S = 15.0
 UNPRIVILEGED_USER = "nobody"
 
 
-def wait_until(condition: Callable[[], bool], what: str, deadline_s: float = START_DEADLINE_S) -> None:
+def wait_until(
+    condition: Callable[[], bool], what: str | Callable[[], str], deadline_s: float = START_DEADLINE_S
+) -> None:
     """Poll `condition` until it holds; fail with `what` was awaited when `deadline_s` have passed."""
     end = time.monotonic() + deadline_s
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"waited {deadline_s:g} s in vain: {what}")
+            awaited = what if isinstance(what, str) else what()
+            raise AssertionError(f"waited {deadline_s:g} s in vain: {awaited}")
         time.sleep(0.02)
 
 

@@ -1,8 +1,11 @@
 """Celery, cut down to what is needed of it: carry the id of a job to one free worker."""
 
 import logging
+import signal
 from collections.abc import Callable
+from types import FrameType
 
+import celery.apps.worker
 import kombu.exceptions
 import redis
 from celery import Celery
@@ -44,6 +47,34 @@ def create_celery(settings: Settings) -> Celery:
         worker_redirect_stdouts=False,
     )
     return app
+
+
+class Worker(celery.apps.worker.Worker):  # type: ignore[misc]  # Celery ships no types
+    """Celery's worker, which may be told to end any number of times at once."""
+
+    def install_platform_tweaks(self, worker: object) -> None:
+        """Take the signals."""
+        super().install_platform_tweaks(worker)
+        heed_once(signal.SIGTERM)
+
+
+def heed_once(number: signal.Signals) -> None:
+    """Have the handler of a signal run the first time only.
+
+    A supervisor that dies signals its workers once for each of its threads. Python runs a handler between any two
+    instructions, its own included, and Celery's holds locks: entered again, it would wait for itself for ever.
+    """
+    handle = signal.getsignal(number)
+    assert callable(handle)
+    heeded = False
+
+    def once(number: int, frame: FrameType | None) -> None:
+        nonlocal heeded
+        if not heeded:
+            heeded = True
+            handle(number, frame)
+
+    signal.signal(number, once)
 
 
 def sender(app: Celery) -> Callable[[JobRow], bool]:

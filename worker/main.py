@@ -3,6 +3,7 @@
 import logging
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -20,12 +21,12 @@ from core.settings import Settings
 from core.store import migrate
 from core.store.engine import Database
 from worker import reaper, run, tasks
-from worker.celery_app import create_celery, sender
+from worker.celery_app import Worker, create_celery, sender
 from worker.context import Context, Runner
 
 SCHEMA_POLL_S = 0.5
 #: A job is given back within 3 s and its last state stored within 2; what has not ended by then hangs.
-SHUTDOWN_S = 15.0
+SHUTDOWN_S = 15
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +57,10 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
     tasks.register(app, context)
 
     def stop(**_: object) -> None:
+        # A consumer that looks for a Redis which died with the supervisor never comes round to ending. The kernel's
+        # clock ends the process whatever it does then.
+        signal.alarm(SHUTDOWN_S)
         context.stop.set()
-        # A consumer that looks for a Redis which died with the supervisor never comes round to ending.
-        last = threading.Timer(SHUTDOWN_S, os._exit, (os.EX_TEMPFAIL,))
-        last.daemon = True
-        last.start()
 
     def leave_logging_alone(**_: object) -> None:
         """Celery sets up logging unless someone answers this signal."""
@@ -69,7 +69,8 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
     signals.worker_shutting_down.connect(stop)
     signals.setup_logging.connect(leave_logging_alone)
     reaping = reaper.start(context)
-    worker = app.Worker(
+    worker = Worker(
+        app=app,
         hostname=f"{context.worker_id}@tagsmith",
         queues=list(settings.queues),
         loglevel=settings.logging_level,

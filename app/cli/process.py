@@ -16,6 +16,7 @@ PR_SET_PDEATHSIG = 1
 def die_with_parent(death_signal: signal.Signals = signal.SIGTERM) -> Callable[[], None] | None:
     """Give a `preexec_fn` that has the kernel signal the child when its parent ends, however it ends.
 
+    The signal comes once for every thread of the parent, as they end one after another: a handler must bear that.
     Linux only. Elsewhere there is none, and the next start ends what the pid files of this run name.
     """
     if sys.platform != "linux":
@@ -26,6 +27,8 @@ def die_with_parent(death_signal: signal.Signals = signal.SIGTERM) -> Callable[[
 
 
 def _bind_to_parent(prctl: Callable[[int, int], int], parent_pid: int, death_signal: int) -> None:
+    # Until exec the child has the parent's handlers, which would take the signal and do nothing.
+    signal.signal(death_signal, signal.SIG_DFL)
     prctl(PR_SET_PDEATHSIG, death_signal)
     if os.getppid() != parent_pid:
         os._exit(1)  # the parent died between fork and prctl: no signal will come

@@ -1,6 +1,9 @@
 """A process that stops: requests on open connections are answered, and each answer says that it is the last."""
 
 import http.client
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -8,8 +11,23 @@ import pytest
 
 from app.server import DRAIN_S
 from core.settings import Settings
-from tests.app.servers import ThreadServer
+from tests.app.servers import ROOT, ThreadServer
 from tests.services import wait_until
+
+#: A server that has an application which never comes to its end.
+ENDLESS = """
+import asyncio
+from app import server
+
+async def endless(scope, receive, send):
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    print("started", flush=True)
+    await asyncio.Event().wait()
+
+server.LAST_S = 1
+server.Server(server.uvicorn.Config(endless, lifespan="on", port=0, log_config=None)).run()
+"""
 
 
 def connected(server: ThreadServer) -> http.client.HTTPConnection:
@@ -50,3 +68,11 @@ def test_a_process_without_connections_stops_at_once(settings: Settings) -> None
         began = time.monotonic()
         server.stop()
         assert time.monotonic() - began < DRAIN_S
+
+
+def test_a_process_that_cannot_stop_is_ended_though_nobody_is_there_to_kill_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=ROOT, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        process.terminate()
+        assert process.wait(20) == -signal.SIGALRM

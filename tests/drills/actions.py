@@ -1,5 +1,6 @@
 """What the drills do to a running stack."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -59,8 +60,14 @@ def family(stack: BackgroundStack) -> list[psutil.Process]:
     return [supervisor, *supervisor.children(recursive=True)]
 
 
-def all_gone(processes: list[psutil.Process]) -> bool:
-    return not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes)
+def left(processes: list[psutil.Process]) -> list[str]:
+    """Give the commands of those that still run."""
+    found = []
+    for each in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if each.is_running() and each.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{each.pid}: {' '.join(each.cmdline())}")
+    return found
 
 
 def pid_files(data_dir: Path) -> list[str]:
