@@ -84,7 +84,8 @@ class QuasiNewton(Trainer):
         if np.isnan(state["objectives"][0]):
             state["objectives"][0] = yield from _watched(work.measure(), number)
         point = work.point(float(state["objectives"][0]))
-        stuck, due = False, number % REVIEW == 0 and number > 0
+        # A run that starts from weights knows from the first which parameters count.
+        stuck, due = False, number % REVIEW == 0 and bool(number or np.any(state["w"]))
         while True:
             steepest = work.objective.steepest(point)
             done = stuck or self._converged(work.objective.vectors, point, steepest, state["objectives"])

@@ -13,7 +13,8 @@ we take the Newton step over the parameters that are free to move: those not zer
 
 What a parameter's derivative changes by when it moves differs by orders of magnitude: a frequent word's much, a rare
 one's little. The few past steps that are remembered cannot tell so many apart. So each parameter is measured in a unit
-of its own, by the diagonal of the Hessian (`Objective.units`): F then bends about equally along all of them.
+of its own, by the diagonal of the Hessian (`Objective.units`): F then bends more equally along all of them. The square
+root would make it equal if each fired alone; but they fire together, and the cube root does better.
 """
 
 from collections.abc import Generator
@@ -134,10 +135,10 @@ class Objective:
         return Point(w, loss + self.l1 * norm1 + 0.5 * self.l2 * norm2, gradient)
 
     def units(self) -> Generator[None, None, Vector]:
-        """What to measure each parameter in so that F bends about equally along all, at the point evaluated last."""
+        """What to measure each parameter in so that F bends more equally along all, at the point evaluated last."""
         bends = yield from self.batch.bends()
         bends += self.l2 + LEAST_BEND
-        units: Vector = 1.0 / np.sqrt(bends)
+        units: Vector = 1.0 / np.cbrt(bends)
         return units
 
     def steepest(self, point: Point) -> Vector:
