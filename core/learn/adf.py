@@ -50,8 +50,8 @@ class MadfSpec(DescentSpec):
     kind: Literal["madf"] = "madf"
     passes: Annotated[int, Field(ge=1, le=100_000)] = 15
     l2: Annotated[float, Field(ge=0, le=1e6)] = 1.0
-    a: Share = 0.001
-    b: Annotated[float, Field(gt=0, le=1e3)] = 1.0
+    a: Annotated[float, Field(ge=1e-9, le=1)] = 0.001
+    b: Annotated[float, Field(ge=1e-9, le=1e3)] = 1.0
     schedule: Schedule = Schedule(kind="bottou")
 
 

@@ -27,7 +27,7 @@ class ArowSpec(OnlineSpec):
     """`r` weighs the old weights against the new sample: the larger, the smaller a step."""
 
     kind: Literal["arow"] = "arow"
-    r: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    r: Annotated[float, Field(ge=1e-9, le=1e9)] = 1.0
 
 
 class Confidence(Online):
