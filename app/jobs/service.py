@@ -138,7 +138,7 @@ def table(database: Database, job_id: str) -> str:
     """Give the table of a job as CSV."""
     job = get(database, job_id)
     if job.kind not in TABULATED:
-        raise NotFound(f"a {job.kind} job has no table", code="no_table")
+        raise Conflict(f"a {job.kind} job has no table", code="no_table")
     return csv_of(job.kind, _result(job))
 
 
@@ -146,7 +146,7 @@ def plot(database: Database, job_id: str) -> str:
     """Draw the learning curves of a job as SVG."""
     job = get(database, job_id)
     if job.kind not in PLOTTED:
-        raise NotFound(f"a {job.kind} job has no curves", code="no_plot")
+        raise Conflict(f"a {job.kind} job has no curves", code="no_plot")
     result = _result(job)
     if job.kind == "train":
         curves = [Curve(f"{result['model']}:{result['version']}", result["curve"])]
@@ -159,7 +159,7 @@ def output(database: Database, job_id: str) -> tuple[JobRow, dict[str, Any], Ite
     """Give what a job wrote, with no transaction open while a slow client reads."""
     job = get(database, job_id)
     if job.kind != "tag":
-        raise NotFound(f"a {job.kind} job has no output", code="no_output")
+        raise Conflict(f"a {job.kind} job has no output", code="no_output")
     return job, _result(job), blobs.stream(database, jobs.output_id(job_id))
 
 

@@ -164,7 +164,7 @@ def test_training_has_a_plot_and_no_table(
     http: httpx.Client, client: Client, corpus_id: str, database: Database
 ) -> None:
     job = client.train(samples.spec(corpus_id))
-    assert_problem(http.get(f"/jobs/{job.id}/table.csv"), 404, "no_table")
+    assert_problem(http.get(f"/jobs/{job.id}/table.csv"), 409, "no_table")
     point = {"pass": 1, "seconds": 0.1, "objective": 2.0, "active_features": 3, "dev_score": None}
     succeed(database, job.id, {"model": "chunker", "version": 1, "curve": [point]})
     assert "chunker:1" in http.get(f"/jobs/{job.id}/plot.svg").text
@@ -174,7 +174,7 @@ def test_a_search_has_a_table_and_no_plot(
     http: httpx.Client, client: Client, corpus_id: str, database: Database
 ) -> None:
     job = client.tune(tune_of(corpus_id))
-    assert_problem(http.get(f"/jobs/{job.id}/plot.svg"), 404, "no_plot")
+    assert_problem(http.get(f"/jobs/{job.id}/plot.svg"), 409, "no_plot")
     row = {
         "candidate": 1, "values": {"trainer.l1": 0.1}, "mean": 1.0, "deviation": 0.0, "scores": [1.0, 1.0],
         "passes": 1.0, "seconds": 0.1, "error": None,
@@ -202,7 +202,7 @@ def test_a_corpus_can_be_tagged_by_a_job(
     assert response.headers["model-version"] == "tags:1"
     assert response.headers["content-disposition"] == f'attachment; filename="{job["id"]}.conllu"'
     other = client.evaluate(["tags"], corpus_id)
-    assert_problem(http.get(f"/jobs/{other.id}/output"), 404, "no_output")
+    assert_problem(http.get(f"/jobs/{other.id}/output"), 409, "no_output")
     client.cancel(other.id)
 
 
