@@ -82,7 +82,8 @@ async function asked(reason) {
   const dialog = byId("key-dialog");
   const input = byId("key-input");
   byId("key-reason").textContent = reason;
-  const chosen = await answer(dialog, input);
+  input.value = "";
+  const chosen = await answer(dialog);
   const given = input.value.trim();
   input.value = "";
   if (chosen === "forget") sessionStorage.removeItem(KEY);

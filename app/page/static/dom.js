@@ -22,22 +22,40 @@ export function refill(element, ...children) {
   const held = document.activeElement;
   const key = held && element.contains(held) ? held.dataset.key : undefined;
   fill(element, ...children);
-  if (key !== undefined) {
-    [...element.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
-  }
+  if (key !== undefined) focus(element, key);
 }
 
 export function byId(id) {
   return document.getElementById(id);
 }
 
-/** Show a dialog with its input empty; gives what closed it. */
-export async function answer(dialog, input) {
-  input.value = "";
+/** Show a dialog; gives what closed it. */
+export async function answer(dialog) {
+  const key = document.activeElement?.dataset.key;
   dialog.returnValue = "";
   dialog.showModal();
+  dialog.querySelector("input")?.select();
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  // What opened it may have been drawn anew meanwhile: then the browser does not find it again.
+  if (key !== undefined) focus(document, key);
   return dialog.returnValue;
+}
+
+/** Ask before something is done. Fields are properties of inputs by their names; gives what they hold, or null. */
+export async function confirmed(deed, question, fields = {}) {
+  const inputs = Object.values(fields).map((each) => h("input", { autocomplete: "off", spellcheck: "false", ...each }));
+  const dialog = h("dialog", { "aria-labelledby": "deed" },
+    h("form", { method: "dialog" },
+      h("h2", { id: "deed" }, deed),
+      h("p", {}, question),
+      ...Object.keys(fields).map((name, i) => h("label", {}, `${name} `, inputs[i])),
+      h("div", { class: "buttons" },
+        h("button", { type: "submit", value: "go" }, deed),
+        h("button", { type: "submit", value: "", formnovalidate: true }, "Not now"))));
+  document.body.append(dialog);
+  const chosen = await answer(dialog);
+  dialog.remove();
+  return chosen === "go" ? inputs.map((each) => each.value.trim()) : null;
 }
 
 /** A table with a caption for those who cannot see where it stands. */
@@ -56,6 +74,12 @@ export function row(properties, ...cells) {
 /** A button; `key` tells it from others, so that it keeps the focus when its surroundings are drawn anew. */
 export function button(text, key, onclick) {
   return h("button", { type: "button", "data-key": key, onclick }, text);
+}
+
+/** Say what came of a button, in a place that is not drawn anew: it stays until there is something else to say. */
+export function say(id, ...children) {
+  fill(byId(id), ...children);
+  if (children.length > 0) byId(id).scrollIntoView({ block: "nearest" });
 }
 
 export function fault(error) {
@@ -89,6 +113,10 @@ export function time(text) {
 /** What a version or a pass reached on the dev corpus, in percent. */
 export function scoreOf(dev) {
   return typeof dev?.f1 === "number" ? dev.f1 : dev?.accuracy;
+}
+
+function focus(within, key) {
+  [...within.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
 }
 
 function filled(element, properties, children) {

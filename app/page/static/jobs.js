@@ -1,7 +1,7 @@
 // Jobs: the list with live progress, and one of them with its curve and what it says.
 
 import { call, follow } from "./api.js";
-import { button, byId, fault, h, number, refill, row, scoreOf, seconds, table, time } from "./dom.js";
+import { button, byId, confirmed, fault, h, number, refill, row, say, scoreOf, seconds, table, time } from "./dom.js";
 import { curves } from "./plot.js";
 
 const ENDED = new Set(["succeeded", "failed", "cancelled"]);
@@ -36,6 +36,7 @@ export function start(ended) {
 
 /** Show another job. */
 export async function select(id) {
+  if (id !== selected) say("job-said");
   selected = id;
   await refresh();
 }
@@ -141,7 +142,6 @@ function drawJob(box, job) {
       job.retry_of && `again after ${job.retry_of}`].filter((each) => each).join(" · ")),
     h("p", { class: "buttons" }, (DEEDS[job.state] ?? []).map((deed) =>
       button(deed[0].toUpperCase() + deed.slice(1), `${deed} ${job.id}`, () => ask(job.id, deed)))),
-    h("div", { id: "job-said", role: "status" }),
     job.error && fault(job.error),
     progressOf(job),
     stream && curves(stream.runs),
@@ -150,13 +150,15 @@ function drawJob(box, job) {
 }
 
 async function ask(id, deed) {
+  if (deed === "cancel" && !(await confirmed("Cancel the job", `End ${id}? What it has learned is lost.`))) return;
+  say("job-said");
   try {
     const job = await call(`/jobs/${encodeURIComponent(id)}/${deed}`, { method: "POST" });
     if (deed === "retry") location.hash = `#job/${encodeURIComponent(job.id)}`;
-    await refresh();
   } catch (error) {
-    byId("job-said")?.replaceChildren(fault(error));
+    say("job-said", fault(error));
   }
+  await refresh().catch(() => {});
 }
 
 function state(job) {
@@ -166,15 +168,17 @@ function state(job) {
 function progressOf(job) {
   const progress = streams.get(job.id)?.progress ?? job.progress;
   if (ENDED.has(job.state) || !progress) return null;
-  const said = [
+  // Of one that stands still the pass is true, the speed is not.
+  const goes = job.state === "running";
+  const told = [
     progress.run && `${progress.run.name} (${progress.run.number} of ${progress.run.of})`,
     progress.passes > 0 && `pass ${progress.pass} of ${progress.passes}`,
-    progress.tokens_per_second && `${number(progress.tokens_per_second / 1e6, 2)} M tokens/s`,
-    progress.eta_seconds != null && `${seconds(progress.eta_seconds)} left`,
+    goes && progress.tokens_per_second && `${number(progress.tokens_per_second / 1e6, 2)} M tokens/s`,
+    goes && progress.eta_seconds != null && `${seconds(progress.eta_seconds)} left`,
   ].filter((each) => each).join(", ");
   return h("span", { class: "progress" },
     h("progress", { max: 1, value: progress.fraction ?? 0, "aria-label": `Progress of ${job.id}` }),
-    h("small", {}, said || progress.phase || ""));
+    h("small", {}, told || progress.phase || ""));
 }
 
 function outcome(job) {

@@ -1,9 +1,17 @@
-// Models: their versions with scores, their aliases with history, and the way back.
+// Models: their versions with scores, their aliases with history, the way forward and the way back.
 
 import { call } from "./api.js";
-import { answer, bytes, button, byId, fault, h, number, refill, row, scoreOf, seconds, table, time } from "./dom.js";
+import { bytes, button, byId, confirmed, fault, h, number, refill, row, say, scoreOf, table, time } from "./dom.js";
 
 const path = (...parts) => `/models/${parts.map(encodeURIComponent).join("/")}`;
+
+// Fields of dialogs.
+const ALIAS = {
+  value: "champion", required: true, maxlength: 64, pattern: "[a-z0-9][a-z0-9._\\-]*",
+  title: "small letters, digits, dots, dashes and underlines",
+};
+const WHY = { maxlength: 1000 };
+const MOVED = "Somebody moved this alias meanwhile, so nothing was changed. Below is how it stands now.";
 
 let models = [];
 // The name of the model that is shown, undefined until one was chosen: then it is the newest.
@@ -19,6 +27,7 @@ export function start(changed, tag) {
 
 /** Show another model. */
 export async function select(name) {
+  if (name !== selected) say("model-said");
   selected = name;
   await refresh();
 }
@@ -76,7 +85,7 @@ function drawModel(name, { versions, more, aliases }) {
     drawVersions(name, versions, aliases),
     more && h("p", { class: "quiet" }, "The newest 50 versions."),
     aliases.length === 0 && h("p", { class: "quiet" }, "No alias: the newest version answers."),
-    ...aliases.map(({ alias, moves }) => drawAlias(name, alias, moves)));
+    ...aliases.map(({ alias, moves }) => drawAlias(name, alias, moves, before(alias, moves, versions, more))));
 }
 
 function drawVersions(name, versions, aliases) {
@@ -90,15 +99,16 @@ function drawVersions(name, versions, aliases) {
       version.trainer.kind ?? "–",
       number(version.active_features),
       bytes(version.size_bytes),
-      seconds(version.train_seconds),
       time(version.created_at),
-      button("Tag", `tag ${name}:${version.version}`, () => onTag(`${name}:${version.version}`)));
+      h("span", { class: "deeds" },
+        button("Tag", `tag ${name}:${version.version}`, () => onTag(`${name}:${version.version}`)),
+        button("Promote", `promote ${name}:${version.version}`, () => promote(name, version.version, aliases))));
   });
-  const headings = ["version", "dev score, %", "trainer", "features", "size", "training", "made", ""];
+  const headings = ["version", "dev score, %", "trainer", "features", "size", "made", ""];
   return table(`Versions of ${name}, newest first`, headings, rows);
 }
 
-function drawAlias(name, alias, moves) {
+function drawAlias(name, alias, moves, earlier) {
   const rows = moves.map((move) => row({},
     number(move.seq),
     move.action,
@@ -107,38 +117,70 @@ function drawAlias(name, alias, moves) {
     move.actor ?? "–",
     time(move.at),
     move.to_version !== alias.version && button(`Back to ${move.to_version}`,
-      `back ${name}@${alias.alias} ${move.seq}`, () => goBack(name, alias, { to: move.seq }, `version ${move.to_version}`))));
+      `back ${name}@${alias.alias} ${move.seq}`, () => goBack(name, alias, { to: move.seq }, move.to_version))));
   return h("section", { class: "alias" },
     h("h4", {}, `${alias.alias} → version ${alias.version} `,
-      button("Roll back", `back ${name}@${alias.alias}`, () => goBack(name, alias, {}, "what it stood for before"))),
-    h("div", { id: `said ${name}@${alias.alias}`, role: "status" }),
+      earlier !== null && button(earlier === undefined ? "Roll back" : `Roll back to ${earlier}`,
+        `back ${name}@${alias.alias}`, () => goBack(name, alias, {}, earlier))),
     table(`Moves of ${alias.alias}, newest first`, ["move", "", "version", "why", "who", "when", ""], rows));
 }
 
-async function goBack(name, alias, how, whither) {
-  const reason = await confirmed(`Return ${alias.alias} of ${name} from version ${alias.version} to ${whither}?`);
-  if (reason === null) return;
-  let said;
-  try {
-    const moved = await call(`${path(name, "aliases", alias.alias)}/rollback`, {
-      method: "POST",
-      body: reason ? { ...how, reason } : how,
-      // What was shown is what is undone: if somebody moved it meanwhile, nothing happens.
-      headers: { "If-Match": `"${alias.seq}"` },
-    });
-    said = h("p", { class: "done" }, `${alias.alias} stands for version ${moved.version} again.`);
-  } catch (error) {
-    said = fault(error);
+/** The version that one rollback leads to: null when there is none, undefined when what is shown does not tell. */
+function before(alias, moves, versions, more) {
+  const bySeq = new Map(moves.map((move) => [move.seq, move]));
+  let at = bySeq.get(alias.seq);
+  while (at !== undefined) {
+    // After a rollback it is as it was after an earlier move; what came between is undone.
+    const seq = at.action === "rollback" ? at.to_seq : at.seq - 1;
+    if (seq === 0) return null;
+    at = bySeq.get(seq);
+    const version = at?.to_version;
+    // Versions that were deleted are passed over.
+    const there = versions.some((each) => each.version === version);
+    if (version !== alias.version && (there || more)) return there ? version : undefined;
   }
-  await refresh();
-  byId(`said ${name}@${alias.alias}`)?.replaceChildren(said);
+  return undefined;
 }
 
-async function confirmed(question) {
-  const reason = byId("back-reason");
-  byId("back-question").textContent = question;
-  const chosen = await answer(byId("back-dialog"), reason);
-  return chosen === "go" ? reason.value.trim() : null;
+async function goBack(name, alias, how, version) {
+  const whither = version === undefined ? "what it stood for before" : `version ${version}`;
+  const given = await confirmed("Roll back",
+    `Return ${alias.alias} of ${name} from version ${alias.version} to ${whither}?`, { Why: WHY });
+  if (given === null) return;
+  const [reason] = given;
+  await move(alias.alias, `${path(name, "aliases", alias.alias)}/rollback`, {
+    method: "POST",
+    body: reason ? { ...how, reason } : how,
+    headers: asShown(alias),
+  });
+}
+
+async function promote(name, version, aliases) {
+  const given = await confirmed("Promote", `Let an alias of ${name} stand for version ${version}.`,
+    { Alias: ALIAS, Why: WHY });
+  if (given === null) return;
+  const [chosen, reason] = given;
+  await move(chosen, path(name, "aliases", chosen), {
+    method: "PUT",
+    body: reason ? { version, reason } : { version },
+    headers: asShown(aliases.find(({ alias }) => alias.alias === chosen)?.alias),
+  });
+}
+
+// What was shown is what is changed: if somebody moved the alias, or made it, meanwhile, nothing happens.
+function asShown(alias) {
+  return alias === undefined ? { "If-None-Match": "*" } : { "If-Match": `"${alias.seq}"` };
+}
+
+async function move(alias, address, request) {
+  say("model-said");
+  try {
+    const moved = await call(address, request);
+    say("model-said", h("p", { class: "done" }, `${alias} stands for version ${moved.version} now.`));
+  } catch (error) {
+    say("model-said", fault(error.status === 412 ? new Error(MOVED) : error));
+  }
+  await refresh().catch(() => {});
 }
 
 function chip(text) {

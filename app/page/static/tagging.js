@@ -88,7 +88,7 @@ function drawn(given, spans, tags) {
   const probabilities = tags.probabilities ?? [];
   return sentences.map((tokens, i) => h("p", { class: "sentence" },
     ...chunks(tokens, tags.tags[i], tags.marginals?.[i] ?? [], spans.spans[i]),
-    h("small", { class: "quiet" }, ` p = ${number(probabilities[i], 3)}`)));
+    h("small", { class: "quiet" }, `probability of all these tags together: ${number(probabilities[i], 3)}`)));
 }
 
 function* chunks(tokens, tags, marginals, spans) {
