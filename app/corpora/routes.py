@@ -21,6 +21,11 @@ router = APIRouter(prefix="/corpora", tags=["corpora"])
 #: A name is for people to read: any text without control characters.
 CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _FORMATS = list(formats.known_formats())
+#: What a corpus can be written as, for the document.
+_CONTENT = {
+    formats.media_type(name).partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
+    for name in _FORMATS
+}
 Format = Annotated[
     str,
     Query(
@@ -120,14 +125,7 @@ def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
     "/{corpus_id}/content",
     response_class=StreamingResponse,
     openapi_extra={**OPTIONS},
-    responses={
-        200: {
-            "content": {
-                "text/plain": {"schema": {"type": "string"}},
-                "application/zip": {"schema": {"type": "string", "format": "binary"}},
-            }
-        }
-    },
+    responses={200: {"content": _CONTENT}},
 )
 async def get_content(
     corpus_id: CorpusId,

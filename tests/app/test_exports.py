@@ -27,6 +27,14 @@ def test_without_a_format_the_text_is_what_was_uploaded(http: httpx.Client) -> N
     assert http.get(f"/corpora/{corpus}/content").content == IOB1
 
 
+@pytest.mark.parametrize("written", ["conll", "ndjson", "brat"])
+def test_the_document_has_the_type_of_the_answer(http: httpx.Client, written: str) -> None:
+    answer = http.get(f"/corpora/{upload(http, IOB1)}/content", params={"format": written})
+    assert answer.status_code == 200, answer.text
+    responses = http.get("/openapi.json").json()["paths"]["/corpora/{corpus_id}/content"]["get"]["responses"]
+    assert answer.headers["content-type"].partition(";")[0] in responses["200"]["content"]
+
+
 @pytest.mark.parametrize(
     ("params", "expected"),
     [
