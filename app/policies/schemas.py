@@ -60,6 +60,12 @@ class Retention(Body):
 class NewPolicy(Body):
     """The whole policy of a model."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"promotion": {"minimum": 90.0}, "retention": {"keep_last": 10, "keep_rollbacks": 3}}]
+        }
+    )
+
     promotion: Promotion | None = Field(None, description="Null lets every version be promoted.")
     retention: Retention | None = Field(None, description="Null keeps every version.")
 
