@@ -10,10 +10,17 @@ import argparse
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from app.cli.background import BackgroundStack
+from app.client import Client
+from app.records import Job
+from core import queues
 from core.settings import ANYONE, Settings
 from core.store import keys, migrate
 from core.store.engine import Database
@@ -24,7 +31,9 @@ from tests.services import PostgresServer
 
 #: No answer takes so long; one that does is a fault.
 TIMEOUT_S = 30
-#: What nobody may do where there are no keys.
+#: How a job ends that should not have been accepted, or that broke its worker.
+DEFECTS = frozenset({"internal_error", "worker_lost"})
+#: What cannot be accepted where there are no keys.
 NEED_KEYS = ("POST /keys", "GET /keys/{key_id}", "DELETE /keys/{key_id}")
 
 
@@ -53,15 +62,58 @@ def first_key(settings: Settings) -> str:
     return token
 
 
-def test(database: str, keyed: str, arguments: list[str]) -> Outcome:
-    """Run schemathesis against a stack."""
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What became of the jobs that requests made."""
+
+    #: How many ended in each way.
+    endings: Counter[str]
+    #: What one of each that failed says.
+    reasons: dict[str, str]
+    #: Those that failed by a fault of the service.
+    defects: list[str]
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> "Worked":
+        endings: Counter[str] = Counter()
+        reasons: dict[str, str] = {}
+        defects = []
+        for job in jobs:
+            code = "" if job.error is None else job.error["code"]
+            endings[f"{job.state} {code}".strip()] += 1
+            if code:
+                reasons.setdefault(
+                    code, f"{orjson.dumps(job.error).decode()} {orjson.dumps(job.spec).decode()}"
+                )
+            if code in DEFECTS:
+                defects.append(f"{job.id} {code} {orjson.dumps(job.spec).decode()}")
+        return cls(endings, reasons, defects)
+
+
+def test(database: str, keyed: str, arguments: list[str]) -> tuple[Outcome, Worked]:
+    """Run schemathesis against a stack, and look at what it has done then."""
     with tempfile.TemporaryDirectory() as name, database_of(database) as given:
         folder = Path(name)
-        overrides = {"port": 0, "data_dir": folder / "data", "workers": 1, **given}
+        overrides = {
+            "port": 0,
+            "data_dir": folder / "data",
+            "workers": 1,
+            "worker_queues": queues.QUICK,
+            **given,
+        }
         settings = Settings.from_env({}, overrides if keyed == "on" else {**overrides, "access": ANYONE})
         key = first_key(settings) if keyed == "on" else None
         with BackgroundStack(settings) as stack:
-            return run(stack.url, plant(stack.url, key, workers=True), folder, arguments, key)
+            outcome = run(stack.url, plant(stack.url, key, workers=True), folder, arguments, key)
+            with Client(stack.url, key=key) as client:
+                worked = Worked.of(client.jobs())
+        print(*_tracebacks(stack.log_path), sep="\n")
+    return outcome, worked
+
+
+def _tracebacks(log: Path) -> list[str]:
+    """What the stack logged of its own faults."""
+    return [line for line in log.read_text(encoding="utf-8").splitlines() if "Traceback" in line]
 
 
 def main() -> int:
@@ -78,12 +130,17 @@ def main() -> int:
     failed = []
     for database in [options.database] if options.database else ["postgres", "sqlite"]:
         for keyed in [options.keys] if options.keys else ["off", "on"]:
-            print(f"\n{database}, keys {keyed}", flush=True)
-            outcome = test(database, keyed, arguments)
-            untested = [name for name in outcome.never_accepted if keyed == "on" or name not in NEED_KEYS]
-            print(f"{database}, keys {keyed}: {outcome.requests} requests; never accepted: {untested}")
-            if outcome.code or untested:
-                failed.append(f"{database}, keys {keyed}")
+            name = f"{database}, keys {keyed}"
+            print(f"\n{name}", flush=True)
+            outcome, worked = test(database, keyed, arguments)
+            untested = [each for each in outcome.never_accepted if keyed == "on" or each not in NEED_KEYS]
+            print(outcome.report())
+            print("jobs:", ", ".join(f"{count:,} {ending}" for ending, count in worked.endings.most_common()))
+            print(*(f"failed for example: {each}" for each in worked.reasons.values()), sep="\n")
+            print(*(f"failed by a defect: {each}" for each in worked.defects), sep="\n")
+            print(f"{name}: {outcome.requests:,} requests; never accepted: {', '.join(untested) or 'none'}")
+            if outcome.code or untested or worked.defects:
+                failed.append(name)
     print(f"failed: {'; '.join(failed)}" if failed else "no failure")
     return 1 if failed else 0
 

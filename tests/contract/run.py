@@ -3,18 +3,20 @@
 import os
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 
 from tests.app.keys import id_of
 from tests.contract import hooks
-from tests.contract.seeds import Seeds
+from tests.contract.hooks import Tally
+from tests.contract.seeds import KEPT, Seeds
 
 ROOT = Path(__file__).resolve().parents[2]
 #: How often a request names something that there is.
@@ -31,15 +33,16 @@ PLACES = {
     "path.number": "versions",
     "query.base": "versions",
     "query.head": "versions",
-    "body.corpus": "corpora",
+    "body.corpus": "kept",
     "body.version": "versions",
     "body.model": "models",
 }
-#: Which jobs those routes want that do nothing for others.
+#: Which jobs those routes want that do nothing for others, and that leave nothing to do for each other.
 JOBS = {
     "/jobs/{job_id}/output": ("tag",),
     "/jobs/{job_id}/table.csv": ("evaluate", "compare"),
     "/jobs/{job_id}/plot.svg": ("train", "compare"),
+    "/jobs/{job_id}/cancel": ("unwanted",),
     "/jobs/{job_id}/pause": ("waiting",),
     "/jobs/{job_id}/resume": ("paused",),
     "/jobs/{job_id}/retry": ("cancelled",),
@@ -51,42 +54,69 @@ class Outcome:
     """How a run ended."""
 
     code: int
-    #: Answers by operation and status.
-    answers: Mapping[str, Mapping[str, int]]
+    #: By operation, those that were never asked too.
+    tallies: Mapping[str, Tally]
+
+    @property
+    def never_asked(self) -> list[str]:
+        """Operations that no request was made of."""
+        return [name for name, tally in self.tallies.items() if not tally.answers]
 
     @property
     def never_accepted(self) -> list[str]:
         """Operations of which no request succeeded: what they do was not tested."""
-        return [name for name, counts in self.answers.items() if not any(s.startswith("2") for s in counts)]
+        return [name for name in self.tallies if self.accepted(name) == 0]
+
+    def accepted(self, name: str) -> int:
+        """How many requests of an operation succeeded."""
+        answers = self.tallies[name].answers
+        return sum(count for status, count in answers.items() if status.startswith("2"))
 
     @property
     def requests(self) -> int:
-        return sum(sum(counts.values()) for counts in self.answers.values())
+        return sum(tally.answers.total() for tally in self.tallies.values())
+
+    def report(self) -> str:
+        """What was asked of each operation, that with the most time spent on it first."""
+        lines = [f"{'operation':<56} {'requests':>8} {'accepted':>8} {'waited':>8} {'spent':>8}"]
+        for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].spent_s):
+            counts = f"{tally.answers.total():>8,} {self.accepted(name):>8,}"
+            lines.append(f"{name:<56} {counts} {tally.waited_s:>6.1f} s {tally.spent_s:>6.1f} s")
+        return "\n".join(lines)
 
 
 def run(url: str, seeds: Seeds, folder: Path, arguments: Sequence[str], key: str | None = None) -> Outcome:
     """Run the checks. Schemathesis says on standard output what it found."""
-    config, tally, model = folder / "schemathesis.toml", folder / "tally.json", folder / "artifact"
+    config, tally = folder / "schemathesis.toml", folder / "tally.json"
+    model, names = folder / "artifact", folder / "names.json"
     config.write_text(_config(seeds, key))
     model.write_bytes(seeds.artifact)
+    ids = {"crp": seeds.corpora[:KEPT], "lex": seeds.lexicons[:KEPT]}
+    known = {"ids": ids, "models": seeds.models, "references": seeds.references}
+    names.write_bytes(orjson.dumps(known))
     program = str(Path(sys.executable).with_name("schemathesis"))
     location = f"{url}/openapi.json"
     command = [program, "--config-file", str(config), "run", location, "--checks", "all", *arguments]
-    environment = {**os.environ, hooks.TALLY: str(tally), hooks.ARTIFACT: str(model), "PYTHONPATH": str(ROOT)}
+    given = {hooks.TALLY: tally, hooks.ARTIFACT: model, hooks.NAMES: names, "PYTHONPATH": ROOT}
+    environment = os.environ | {name: str(path) for name, path in given.items()}
     if key is not None:
         environment[hooks.KEY_ID] = id_of(key)
     code = subprocess.run(command, check=False, cwd=folder, env=environment).returncode
-    answers: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, count in orjson.loads(tally.read_bytes()).items():
-        operation, _, status = name.rpartition(" ")
-        answers[operation][status] = count
-    return Outcome(code, answers)
+    paths: dict[str, Any] = httpx.get(location).json()["paths"]
+    operations = [f"{method.upper()} {path}" for path, item in paths.items() for method in item]
+    counted = {name: _tally(**told) for name, told in orjson.loads(tally.read_bytes()).items()}
+    return Outcome(code, {name: counted.pop(name, Tally()) for name in operations} | counted)
+
+
+def _tally(answers: dict[str, int], waited_s: float, spent_s: float) -> Tally:
+    return Tally(Counter(answers), waited_s, spent_s)
 
 
 def _config(seeds: Seeds, key: str | None) -> str:
     """The configuration of schemathesis: what requests can name, and the key they show."""
     known: dict[str, Any] = {
         "corpora": seeds.corpora,
+        "kept": seeds.corpora[:KEPT],
         "lexicons": seeds.lexicons,
         "jobs": list(chain.from_iterable(seeds.jobs.values())),
         "keys": seeds.keys,

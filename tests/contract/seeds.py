@@ -18,8 +18,11 @@ from core.model import file
 from core.steps import finished
 
 VERSIONS = 3
+#: Corpora and lexicons that jobs name, and others.
+KEPT, SPARE = 4, 4
 TRAINER = {"kind": "sgd-l1", "passes": 2}
-#: Long enough to be there to the end of any run.
+#: Too long for the worker of a run, which takes quick jobs only: they wait to its end, and those that requests make are
+#: really worked on.
 ENDLESS = {"kind": "sgd-l1", "passes": 100_000}
 
 TEXT = b"".join(generate("references", 60, 1))
@@ -32,14 +35,18 @@ MODELS = {"first": TEXT, "second": WORDS}
 class Seeds:
     """Ids and names that requests can name."""
 
+    #: Of both, the last are named in no job, so that they can be deleted.
     corpora: list[str]
     lexicons: list[str]
     keys: list[str]
-    #: By what has become of them: `waiting`, `paused`, `cancelled`, and the kinds of those that succeeded.
+    #: By what has become or is to become of them: `waiting`, `paused`, `cancelled`, `unwanted`, and the kinds of those
+    #: that succeeded.
     jobs: dict[str, list[str]]
     models: tuple[str, ...] = tuple(MODELS)
     aliases: tuple[str, ...] = ("champion", "next")
     versions: tuple[int, ...] = tuple(range(1, VERSIONS + 1))
+    #: What names a version in bodies, each another one.
+    references: tuple[str, ...] = tuple(f"{name}:{n}" for name in MODELS for n in range(1, VERSIONS + 1))
     #: A model file, to be imported.
     artifact: bytes = field(default=b"", repr=False)
 
@@ -58,8 +65,9 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
     """Make some of each kind of thing; where there are workers, also jobs of each kind that have ended."""
     files = {name: artifact(text) for name, text in MODELS.items()}
     with Client(url, key=key) as client:
-        corpora = [client.upload(text, name="seed").id for text in MODELS.values() for _ in range(3)]
-        lexicons = [client.upload_lexicon(f"Ada\nGrace {n}\n".encode()).id for n in range(4)]
+        texts = [*MODELS.values()] * (KEPT // len(MODELS)) + [TEXT] * SPARE
+        corpora = [client.upload(text, name="seed").id for text in texts]
+        lexicons = [client.upload_lexicon(f"Ada\nGrace {n}\n".encode()).id for n in range(KEPT + SPARE)]
         for name, content in files.items():
             for _ in range(VERSIONS):
                 client.import_model(name, content)
@@ -68,14 +76,19 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
             # One that removes none of them.
             client.set_policy(name, retention={"keep_last": 1_000})
         jobs = _ended(client, corpora[0]) if workers else {}
-        # They also keep their corpus from being deleted.
-        for state, ask in (("cancelled", client.cancel), ("waiting", client.job), ("paused", client.pause)):
-            jobs[state] = [ask(_train(client, corpora[0], ENDLESS).id).id for _ in range(4)]
+        # They also keep their corpus from being deleted. The most are paused: each can be resumed once.
+        jobs |= {"waiting": _wait(client, corpora[0], 4), "unwanted": _wait(client, corpora[0], 4)}
+        for state, ask, count in (("cancelled", client.cancel, 4), ("paused", client.pause, 12)):
+            jobs[state] = [ask(job).id for job in _wait(client, corpora[0], count)]
     return Seeds(corpora, lexicons, _keys(url, key), jobs, artifact=files["first"])
 
 
 def _train(client: Client, corpus: str, trainer: dict[str, Any]) -> Job:
     return client.train({"model": "trained", "corpus": corpus, "trainer": trainer})
+
+
+def _wait(client: Client, corpus: str, count: int) -> list[str]:
+    return [_train(client, corpus, ENDLESS).id for _ in range(count)]
 
 
 def _ended(client: Client, corpus: str) -> dict[str, list[str]]:

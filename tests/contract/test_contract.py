@@ -44,7 +44,5 @@ def test_every_route_keeps_to_the_document(
         server.ready()
         seeds = plant(server.url, token, workers=False)
         outcome = run(server.url, seeds, tmp_path, ARGUMENTS, token)
-        assert outcome.code == 0, "see what schemathesis wrote"
-        document = server.app.openapi()
-    operations = {f"{method.upper()} {path}" for path, item in document["paths"].items() for method in item}
-    assert set(outcome.answers) == operations
+    assert outcome.code == 0, "see what schemathesis wrote"
+    assert outcome.never_asked == []
