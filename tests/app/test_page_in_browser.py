@@ -283,6 +283,7 @@ def test_a_key_is_asked_for_until_there_is_one(sqlite_url: str, tmp_path: Path, 
     database = Database(sqlite_url)
     settings = Settings(data_dir=tmp_path / "data", database_url=sqlite_url)
     with ThreadServer(settings) as server:
+        server.ready()
         callers = Callers(database, server.url)
         token = callers.token("read")
         wait_until(lambda: httpx.get(f"{server.url}/models").status_code == 401, "keys to be in force")

@@ -57,8 +57,11 @@ let declined = false;
 
 async function admitted(path, options) {
   for (;;) {
-    const response = await fetched(path, options);
+    const key = sessionStorage.getItem(KEY);
+    const response = await fetched(path, options, key);
     if (response.ok) return response;
+    // Another key was given while this one was on its way: that one is yet to be tried.
+    if (response.status === 401 && key !== sessionStorage.getItem(KEY)) continue;
     const problem = await response.json().catch(() => ({}));
     if (problem.code === "key_missing") problem.detail = "This server asks for a key.";
     const error = new ApiError(response.status, problem);
@@ -66,8 +69,7 @@ async function admitted(path, options) {
   }
 }
 
-async function fetched(path, options) {
-  const key = sessionStorage.getItem(KEY);
+async function fetched(path, options, key) {
   const headers = key ? { ...options.headers, Authorization: `Bearer ${key}` } : options.headers;
   try {
     // "no-cache" asks whether it has changed since: most answers are then a 304 without a body.
