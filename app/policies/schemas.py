@@ -62,7 +62,9 @@ class NewPolicy(Body):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"promotion": {"minimum": 90.0}, "retention": {"keep_last": 10, "keep_rollbacks": 3}}]
+            "examples": [
+                {"promotion": {"minimum": 90.0}, "retention": {"keep_last": 10, "keep_rollbacks": 3}}
+            ]
         }
     )
 
