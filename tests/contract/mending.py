@@ -1,5 +1,6 @@
 """Requests mended in what no schema can say, so that what else they say is looked at, and jobs are really done."""
 
+import random
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,9 @@ class Mender:
         self._models = models
         #: All to different versions.
         self._references = references
-        self._count = 0
+        #: The same choices in every run of the same requests.
+        self._random = random.Random(1)
+        self._fresh = 0
 
     def body(self, given: Any) -> Any:
         """Mend most bodies; the same is always made of the same."""
@@ -41,20 +44,18 @@ class Mender:
             return given
         return self._job(self._value(given, number), number) if isinstance(given, dict) else given
 
-    def may(self) -> bool:
+    def may(self, untouched: int = UNTOUCHED) -> bool:
         """Whether it is one of those requests that are mended."""
-        self._count += 1
-        return self._count % UNTOUCHED != 0
+        return self._random.randrange(untouched) != 0
 
     def headers(self, given: Any) -> None:
         """Let most conditions hold, and most requests be none that was answered already."""
         if CONDITION in given and self.may():
             given[CONDITION] = ALWAYS
         key = given.get(idempotency.HEADER)
-        if isinstance(key, str) and re.fullmatch(idempotency.PATTERN, key):
-            self._count += 1
-            if self._count % REPEATED:
-                given[idempotency.HEADER] = f"{self._count}-{key}"[:255]
+        if isinstance(key, str) and re.fullmatch(idempotency.PATTERN, key) and self.may(REPEATED):
+            self._fresh += 1
+            given[idempotency.HEADER] = f"{self._fresh}-{key}"[:255]
 
     def query(self, given: Any) -> None:
         """Keep most options of other formats out."""
@@ -69,7 +70,7 @@ class Mender:
     def path(self, given: Any) -> None:
         """Let most paths lead to a model that there is."""
         if isinstance(name := given.get("name"), str) and re.fullmatch(NAME_PATTERN, name) and self.may():
-            given["name"] = _chosen(self._models, self._count)
+            given["name"] = self._random.choice(self._models)
 
     def _value(self, given: Any, number: int) -> Any:
         if isinstance(given, list):

@@ -17,8 +17,8 @@ from core.learn import loop
 from core.model import file
 from core.steps import finished
 
+#: Versions of each model, corpora and lexicons that jobs name; of each there are others too, that can be deleted.
 VERSIONS = 3
-#: Corpora and lexicons that jobs name, and others.
 KEPT, SPARE = 4, 4
 TRAINER = {"kind": "sgd-l1", "passes": 2}
 #: Too long for the worker of a run, which takes quick jobs only: they wait to its end, and those that requests make are
@@ -44,7 +44,7 @@ class Seeds:
     jobs: dict[str, list[str]]
     models: tuple[str, ...] = tuple(MODELS)
     aliases: tuple[str, ...] = ("champion", "next")
-    versions: tuple[int, ...] = tuple(range(1, VERSIONS + 1))
+    versions: tuple[int, ...] = tuple(range(1, VERSIONS + SPARE + 1))
     #: What names a version in bodies, each another one.
     references: tuple[str, ...] = tuple(f"{name}:{n}" for name in MODELS for n in range(1, VERSIONS + 1))
     #: A model file, to be imported.
@@ -69,7 +69,7 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
         corpora = [client.upload(text, name="seed").id for text in texts]
         lexicons = [client.upload_lexicon(f"Ada\nGrace {n}\n".encode()).id for n in range(KEPT + SPARE)]
         for name, content in files.items():
-            for _ in range(VERSIONS):
+            for _ in range(VERSIONS + SPARE):
                 client.import_model(name, content)
             for alias, version in (("next", 2), ("champion", 1), ("champion", 2), ("champion", 3)):
                 client.promote(name, version, alias=alias)
