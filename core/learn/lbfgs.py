@@ -83,20 +83,19 @@ class QuasiNewton(Trainer):
         number = int(state["passes"][0])
         if np.isnan(state["objectives"][0]):
             state["objectives"][0] = yield from _watched(work.measure(), number)
+            work = work.chosen()  # a run that starts from weights knows from the first which parameters count
         point = work.point(float(state["objectives"][0]))
-        # A run that starts from weights knows from the first which parameters count.
-        stuck, due = False, number % REVIEW == 0 and bool(number or np.any(state["w"]))
+        stuck, due = False, number % REVIEW == 0 and number > 0
         while True:
             steepest = work.objective.steepest(point)
             done = stuck or self._converged(work.objective.vectors, point, steepest, state["objectives"])
             unseen = done and not work.all and number - state["reviewed"][0] > PERIOD
             if due or unseen:
-                before, work = work, (yield from _watched(work.review(), number))
-                due = False
+                yield from _watched(work.measure(), number)
+                before, work, due = work, work.chosen(), False
                 if work is not before:
-                    if (
-                        unseen
-                    ):  # what was taken in has as many iterations to prove its worth as the rule looks back
+                    if unseen:
+                        # What was taken in has as many iterations to prove its worth as the rule looks back.
                         state["objectives"][1:], state["reviewed"][0], stuck = np.nan, number, False
                     point = work.point(point.objective)
                     continue

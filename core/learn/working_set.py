@@ -75,10 +75,12 @@ class WorkingSet:
         self.memory.units = state["units"][self._at]
         return point.objective
 
-    def review(self) -> Generator[None, None, "WorkingSet"]:
-        """The set to go on with: a new one when a parameter outside wants to move, or when few inside are needed."""
+    def chosen(self) -> "WorkingSet":
+        """The set to go on with: a new one when a parameter outside wants to move, or when few inside are needed.
+
+        The state's gradient must be the whole one: see `measure`.
+        """
         state, l1 = self._state, self.objective.l1
-        yield from self.measure()
         pull = np.abs(state["gradient"])
         needed = (state["w"] != 0.0) | (pull >= MARGIN * l1)
         missing = bool(np.any((pull > l1) & ~state["kept"]))
