@@ -16,7 +16,7 @@ import orjson
 from tests.app.keys import id_of
 from tests.contract import hooks
 from tests.contract.hooks import Tally
-from tests.contract.seeds import KEPT, Seeds
+from tests.contract.seeds import KEPT, VERSIONS, Seeds
 
 ROOT = Path(__file__).resolve().parents[2]
 #: How often a request names something that there is.
@@ -46,6 +46,12 @@ JOBS = {
     "/jobs/{job_id}/pause": ("waiting",),
     "/jobs/{job_id}/resume": ("paused",),
     "/jobs/{job_id}/retry": ("cancelled",),
+}
+#: What can be deleted, because nothing needs it.
+DELETED = {
+    "DELETE /corpora/{corpus_id}": ("path.corpus_id", "spare-corpora"),
+    "DELETE /lexicons/{lexicon_id}": ("path.lexicon_id", "spare-lexicons"),
+    "DELETE /models/{name}/versions/{number}": ("path.number", "spare-versions"),
 }
 
 
@@ -123,6 +129,9 @@ def _config(seeds: Seeds, key: str | None) -> str:
         "models": seeds.models,
         "aliases": seeds.aliases,
         "versions": seeds.versions,
+        "spare-corpora": seeds.corpora[KEPT:],
+        "spare-lexicons": seeds.lexicons[KEPT:],
+        "spare-versions": seeds.versions[VERSIONS:],
         **{f"jobs-{state}": ids for state, ids in seeds.jobs.items()},
     }
     lines = ['hooks = "tests.contract.hooks"']
@@ -133,6 +142,9 @@ def _config(seeds: Seeds, key: str | None) -> str:
             lines += [f"[dictionaries.{name}]", f"values = {_toml(values)}"]
     lines.append("[parameters]")
     lines += [_binding(place, name) for place, name in PLACES.items() if known[name]]
+    for operation, (place, name) in DELETED.items():
+        lines += ["[[operations]]", f"include-name = {_toml(operation)}", "[operations.parameters]"]
+        lines.append(_binding(place, name))
     for path, states in JOBS.items():
         for name in (f"jobs-{state}" for state in states):
             if name in known:
