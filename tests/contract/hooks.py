@@ -130,7 +130,9 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
     # Here one path, query and upload is made for all the cases of an operation; elsewhere each has its own.
     fixed = case.meta is not None and case.meta.phase.name == TestPhase.COVERAGE
     if operation in UPLOADS:
-        case.body = _uploaded(operation, case.body, lambda _: fixed and mender.may())
+        # A body that is set is validated again, and bytes in a form would be taken for no string: those stay.
+        if fixed and not isinstance(case.body, dict):
+            case.body = _uploaded(operation, case.body, lambda _: mender.may())
     elif isinstance(case.body, dict):
         case.body = mender.body(case.body)
     mender.headers(case.headers or {})
