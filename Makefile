@@ -28,9 +28,10 @@ demo: $(RUNTIME)  ## Upload, train, tag, promote and roll back in a throw-away s
 up: $(RUNTIME)  ## Run the whole stack in the foreground
 	$(BIN)/tagsmith up
 
-# Tests of one file share a process, and so its fixtures.
+# Tests of one file share a process, and so its fixtures. Files go out in the order of tests/conftest.py: left to itself,
+# xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
 test: warm  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
 	$(BIN)/python -m tests.contract $(ARGS)

@@ -25,11 +25,44 @@ from app.cli.background import BackgroundStack
 from core.settings import Settings
 from tests import services
 
+#: Files that take longest, the longest first: what begins late with one of these ends late.
+LONGEST = (
+    "worker/test_families.py",
+    "drills/test_dead_processes.py",
+    "worker/test_train.py",
+    "core/learn/test_online.py",
+    "core/learn/test_memory.py",
+    "worker/test_resume.py",
+    "app/test_serving.py",
+    "core/inference/test_chain.py",
+    "contract/test_contract.py",
+    "worker/test_processes.py",
+    "core/test_warm.py",
+    "app/test_flat_memory.py",
+    "core/learn/test_prox_grad.py",
+    "core/learn/test_sgd_l1.py",
+    "core/learn/test_quasi_newton.py",
+    "worker/test_experiments.py",
+    "drills/test_compose_commands.py",
+    "worker/test_limits.py",
+    "app/test_metrics.py",
+    "drills/test_lost_redis.py",
+    "drills/test_event_replay.py",
+    "cli/test_demo.py",
+    "docs/test_jobs.py",
+)
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one."""
     return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min(os.cpu_count() or 1, 4)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first; the order within a file stays."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import psycopg
 import redis
 
-from tests import services
+from tests import conftest, services
 
 
 def test_the_redis_of_the_tests_is_recent_and_starts_empty(redis_url: str) -> None:
@@ -32,3 +34,8 @@ def test_the_postgres_of_the_tests_is_real_and_each_database_is_apart(
         assert connection.execute("SELECT to_regclass('mark')").fetchone() == (None,)
     postgres_databases.drop(first)
     postgres_databases.drop(second)
+
+
+def test_the_files_that_go_first_are_there() -> None:
+    tests = Path(services.__file__).parent
+    assert [name for name in conftest.LONGEST if not (tests / name).is_file()] == []
