@@ -25,23 +25,24 @@ from app.cli.background import BackgroundStack
 from core.settings import Settings
 from tests import services
 
-#: Files that take longest, the longest first: what begins late with one of these ends late.
+#: Files that take longest: what begins late with one of these ends late. Those that mostly wait for processes and those
+#: that mostly compute take turns, since they go well beside each other.
 LONGEST = (
     "worker/test_families.py",
-    "drills/test_dead_processes.py",
-    "worker/test_train.py",
     "core/learn/test_online.py",
-    "core/learn/test_memory.py",
+    "drills/test_dead_processes.py",
+    "core/learn/test_sgd_l1.py",
+    "worker/test_train.py",
+    "core/learn/test_prox_grad.py",
     "worker/test_resume.py",
+    "core/learn/test_memory.py",
     "app/test_serving.py",
     "core/inference/test_chain.py",
-    "contract/test_contract.py",
     "worker/test_processes.py",
     "core/test_warm.py",
-    "app/test_flat_memory.py",
-    "core/learn/test_prox_grad.py",
-    "core/learn/test_sgd_l1.py",
+    "contract/test_contract.py",
     "core/learn/test_quasi_newton.py",
+    "app/test_flat_memory.py",
     "worker/test_experiments.py",
     "drills/test_compose_commands.py",
     "worker/test_limits.py",
@@ -55,8 +56,11 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one."""
-    return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min(os.cpu_count() or 1, 4)
+    """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one.
+
+    One more than there are cores: many tests wait for processes to start and end.
+    """
+    return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min((os.cpu_count() or 1) + 1, 4)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
