@@ -56,11 +56,8 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one.
-
-    One more than there are cores: many tests wait for processes to start and end.
-    """
-    return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min((os.cpu_count() or 1) + 1, 4)
+    """How many processes `--numprocesses auto` means. Each starts services of its own; a given Redis serves one."""
+    return 0 if "TAGSMITH_TEST_REDIS_URL" in os.environ else min(os.cpu_count() or 1, 4)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
