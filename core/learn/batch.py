@@ -286,16 +286,8 @@ class Batch:
         def expectations(piece: int, thread: int) -> None:
             first, last = self._attributes[piece]
             _expectations(
-                occurrences,
-                self.pairs,
-                scratch.marginals,
-                gold,
-                first,
-                last,
-                width,
-                scratch.sums[thread],
-                out,
-            )
+                occurrences, self.pairs, scratch.marginals, gold, first, last, width, scratch.sums[thread], out
+            )  # fmt: skip
 
         def edge_expectations(piece: int, thread: int) -> None:
             first, last = self._edge_attributes[piece]
