@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from core.errors import Invalid, Unavailable
 
@@ -36,6 +37,33 @@ PRAGMAS = (
     # 16 MiB each: a process may hold READERS + 1 connections for good.
     "cache_size=-16384",
 )
+
+
+class _Pool(sa.QueuePool):
+    """A pool that, disposed of, also closes what was in use then, when it comes back.
+
+    The pools of SQLAlchemy keep such a connection open, for nobody, until it is collected: a shutdown
+    cancels tasks whose threads are still reading.
+    """
+
+    over = False
+
+    def dispose(self) -> None:
+        self.over = True
+        super().dispose()
+
+    def recreate(self) -> "_Pool":
+        made = super().recreate()
+        assert isinstance(made, _Pool)
+        # A database that is used again makes engines anew; only a thread that came too late still has these.
+        made.over = True
+        return made
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        super()._do_return_conn(record)
+        # Looked at after it was put back: whoever comes second, this or `dispose`, closes it.
+        if self.over:
+            super().dispose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +149,7 @@ def _sqlite_engines(url: URL) -> _Engines:
     connect_args = {"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False}
     common: dict[str, Any] = {
         "connect_args": connect_args,
-        "poolclass": sa.QueuePool,
+        "poolclass": _Pool,
         "pool_timeout": POOL_TIMEOUT_S,
         "json_serializer": _dump_json,
         "json_deserializer": orjson.loads,
@@ -157,6 +185,7 @@ def _prepare_sqlite(dbapi: Any, *, read_only: bool) -> None:
 def _postgresql_engines(url: URL) -> _Engines:
     write = sa.create_engine(
         url,
+        poolclass=_Pool,
         pool_size=READERS,
         max_overflow=READERS_OVERFLOW,
         pool_pre_ping=True,

@@ -5,7 +5,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, StatementError
@@ -100,6 +102,32 @@ def test_a_disposed_database_opens_again(db: Database) -> None:
     row = add_corpus(db)
     with db.read() as conn:
         assert corpora.get(conn, row.id) == row
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_what_is_in_use_when_a_database_is_disposed_of_is_closed_when_it_comes_back(
+    db: Database, kind: str
+) -> None:
+    other = Database(db.url.render_as_string(hide_password=False))
+    with getattr(other, kind)() as conn:
+        used = conn.connection.dbapi_connection
+        engine = conn.engine
+        other.dispose()
+        assert conn.execute(sa.text("SELECT 1")).scalar_one() == 1
+    assert is_closed(used)
+    # As a thread does that had the engine in hand already.
+    with engine.connect() as conn:
+        late = conn.connection.dbapi_connection
+    assert is_closed(late)
+
+
+def is_closed(connection: Any) -> bool:
+    """Tell for either driver."""
+    try:
+        connection.cursor().execute("SELECT 1")
+    except (psycopg.OperationalError, sqlite3.ProgrammingError):
+        return True
+    return False
 
 
 def test_naive_times_are_refused_and_others_come_back_in_utc(db: Database) -> None:
