@@ -12,7 +12,7 @@ from core.settings import Settings
 from core.store import events, jobs, models
 from core.store.engine import Database
 from core.store.jobs import JobRow
-from core.store.states import State
+from core.store.states import TERMINAL, State
 from tests.services import wait_until
 from worker.celery_app import create_celery, sender
 
@@ -108,7 +108,12 @@ class Stack:
             return jobs.get(conn, job_id)
 
     def await_state(self, job_id: str, *states: State) -> JobRow:
-        wait_until(lambda: self.job(job_id).state in states, f"{job_id} to be {states}", self._deadline_s)
+        def reached() -> bool:
+            state = self.job(job_id).state
+            assert state in states or state not in TERMINAL, f"{job_id} has {state}, not become {states}"
+            return state in states
+
+        wait_until(reached, f"{job_id} to be {states}", self._deadline_s)
         return self.job(job_id)
 
     def await_pass(self, job_id: str, number: int) -> None:

@@ -20,17 +20,18 @@ from tests.worker.test_resume import passes_of, stored_pass
 from tests.worker.test_train import add_corpus, open_stack, post
 
 SENTENCES = 150
+#: Each runs for seconds when left alone, so that a pause asked for after its second pass does not come too late.
 FAMILIES: dict[str, dict[str, Any]] = {
-    "descent": {"kind": "sgd", "passes": 200},
-    "quasi-newton": {"kind": "lbfgs", "passes": 100, "tolerance": 0.0},
+    "descent": {"kind": "sgd", "passes": 1_000},
+    "quasi-newton": {"kind": "lbfgs", "passes": 60, "tolerance": 0.0},
     "two stages": {
         "kind": "two-stage",
         "first": {"kind": "sgd-l1", "passes": 20},
         "second": {"kind": "owlqn", "passes": 80, "tolerance": 0.0},
     },
-    "margin": {"kind": "mira", "passes": 200},
-    "confidence": {"kind": "arow", "passes": 200},
-    "adaptive": {"kind": "adf", "passes": 200},
+    "margin": {"kind": "mira", "passes": 1_500},
+    "confidence": {"kind": "arow", "passes": 1_500},
+    "adaptive": {"kind": "adf", "passes": 400},
 }
 
 
