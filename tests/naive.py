@@ -185,16 +185,24 @@ def sgd_l1_searched(
     orders: list[Sequence[int]],
     rates: list[Sequence[float]],
     l1: float,
+    sufficient: float,
+    penalty: str = "cumulative",
 ) -> tuple[Array, Array]:
-    """Zhou's Algorithm 1 around Tsuruoka's cumulative penalty: three trials, factor one half."""
+    """Zhou's Algorithm 1 around Tsuruoka's penalties: three trials, factor one half.
+
+    Trials lie on the line from the weights with what they owe paid to those after the scheduled step. A trial is worse
+    when the sample's objective falls by less than a part of what its slope promises.
+    """
     attributes, labels = shape[:2]
     w, q, u = np.zeros((rows_of(shape), labels)), np.zeros((rows_of(shape), labels)), 0.0
 
+    def slope(sentence: Sentence) -> Array:
+        return np.concatenate(gradient(sentence, w[:attributes], w[attributes:]))
+
     def updated(sentence: Sentence, eta: float) -> tuple[Array, Array, float]:
-        new_w, new_q, new_u = w.copy(), q.copy(), u + eta * l1 / len(data)
-        by_weight, by_pair = gradient(sentence, w[:attributes], w[attributes:])
-        new_w[:attributes] += eta * by_weight
-        new_w[attributes:] += eta * by_pair
+        new_w, new_q, new_u = w + eta * slope(sentence), q.copy(), u + eta * l1 / len(data)
+        if penalty == "clipping":
+            return np.sign(new_w) * np.maximum(np.abs(new_w) - (new_u - u), 0), q, new_u
         for i in sentence.used(shape):
             for y in range(labels):
                 z = new_w[i, y]
@@ -205,23 +213,31 @@ def sgd_l1_searched(
                 new_q[i, y] += new_w[i, y] - z
         return new_w, new_q, new_u
 
-    def objective(sentence: Sentence, weights: Array) -> float:
-        return loss([sentence], weights[:attributes], weights[attributes:]) + l1 / len(data) * float(
-            np.abs(weights[sentence.used(shape)]).sum()
-        )
+    def best_rate(sentence: Sentence, scheduled: float) -> float:
+        before, after = updated(sentence, 0.0)[0], updated(sentence, scheduled)[0]
+        used = sentence.used(shape)
+
+        def objective(rate: float) -> float:
+            part = rate / scheduled
+            there = before + part * (after - before)
+            norms = [np.abs(weights[used]).sum() for weights in (before, after)]
+            norm = norms[0] + part * (norms[1] - norms[0])
+            return float(loss([sentence], there[:attributes], there[attributes:]) + l1 / len(data) * norm)
+
+        promised = float((slope(sentence) * (after - before)).sum()) / scheduled
+        initial, rate, flagged, tried = objective(0.0), scheduled, False, []
+        for _ in range(3):
+            value = objective(rate)
+            worse = value > initial - sufficient * rate * promised
+            tried.append((worse, value, rate))
+            rate = scheduled * 0.5 if worse and not flagged else rate * 0.5 if flagged else rate / 0.5
+            flagged = flagged or worse
+        good = [(value, rate) for worse, value, rate in tried if not worse]
+        return min(good)[1] if good else min(rate for _, _, rate in tried)
 
     for order, pass_rates in zip(orders, rates, strict=True):
         for k, i in enumerate(order):
-            sentence, scheduled = data[i], pass_rates[k]
-            initial, rate, flagged = objective(sentence, w), scheduled, False
-            tried = []
-            for _ in range(3):
-                value = objective(sentence, updated(sentence, rate)[0])
-                tried.append((value, rate))
-                changed = value > initial and not flagged
-                flagged = flagged or value > initial
-                rate = scheduled * 0.5 if changed else rate * 0.5 if flagged else rate / 0.5
-            w, q, u = updated(sentence, min(tried, key=lambda pair: pair[0])[1])
+            w, q, u = updated(data[i], best_rate(data[i], pass_rates[k]))
     return w[:attributes], w[attributes:]
 
 

@@ -13,6 +13,7 @@ from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges
 from core.jit import readonly
+from core.learn import line_search
 from core.learn.evaluation import Weights
 from core.learn.order import pass_order
 from core.learn.pairs import Pairs, mask_of, pairs_of_marks
@@ -20,7 +21,7 @@ from core.learn.problem import Problem
 from core.learn.rows import EVERYTHING, Rows, census, rows, settle
 from core.learn.schedule import CALIBRATION_SEQUENCES, Schedule, calibrate
 from core.learn.trainer import Diverged, Report, State, Trainer, TrainerSpec, in_slices
-from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Mean, Search, Swept, Task, reading_of, run_updates
+from core.learn.updates import CUMULATIVE, DECAY, NAIVE, Mean, Swept, Task, reading_of, run_updates
 
 
 class DescentSpec(TrainerSpec):
@@ -41,6 +42,7 @@ class Pass:
     rates: NDArray[np.float64]
     edges: Edges
     chain: Chain
+    sufficient: float | None
 
 
 class Descent(Trainer):
@@ -48,7 +50,8 @@ class Descent(Trainer):
 
     dtype: type = np.float32
     mode = CUMULATIVE
-    line_search = False
+    #: What the line search asks of a trial (see `line_search`); None: rates are as scheduled.
+    sufficient: float | None = None
 
     def __init__(self, spec: DescentSpec) -> None:
         self._descent = spec
@@ -81,7 +84,10 @@ class Descent(Trainer):
             updates = np.arange(
                 (number - 1) * problem.sentences, number * problem.sentences, dtype=np.float64
             )
-            for fraction, part in self._one_pass(problem, state, seed, updates, problem.sentences, mask):
+            parts = self._one_pass(
+                problem, state, seed, updates, problem.sentences, mask, sufficient=self.sufficient
+            )
+            for fraction, part in parts:
                 loss += part
                 if not isfinite(loss):
                     raise Diverged(
@@ -100,6 +106,8 @@ class Descent(Trainer):
         updates: NDArray[np.float64],
         sequences: int,
         mask: NDArray[np.uint8],
+        *,
+        sufficient: float | None = None,
     ) -> Iterator[tuple[float, float]]:
         """Yield (fraction done, loss of the slice). `updates` are numbers of updates in a run over N `sequences`."""
         labels, batch = len(problem.labels), self._descent.batch
@@ -111,6 +119,7 @@ class Descent(Trainer):
             rates=self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2),
             edges=ch.edges(labels, self.dtype),
             chain=ch.chain(problem.room(batch), labels, self.dtype, rich=problem.rich),
+            sufficient=sufficient,
         )
         yield from in_slices(problem.sentences, batch, self._updates(problem, state, p))
 
@@ -127,7 +136,8 @@ class Descent(Trainer):
             problem.width,
             problem.edges,
         )
-        search, swept = self._search(problem), self._swept(p.mask, problem.width)
+        search = line_search.search(problem, p.sufficient, self.dtype)
+        swept = self._swept(p.mask, problem.width)
         mean = self._mean(state, p)
 
         def run(first: int, last: int) -> float:
@@ -142,17 +152,6 @@ class Descent(Trainer):
         """What is summed up on the way: nothing, unless a subclass says so."""
         del state, p
         return Mean(np.empty(0, self.dtype), np.zeros(2), 0)
-
-    def _search(self, problem: Problem) -> Search:
-        labels, wanted = len(problem.labels), self.line_search
-        most = int(problem.cells().max(initial=0)) + labels if wanted else 0
-        return Search(
-            np.zeros(problem.rows if wanted else 0, np.int64),
-            np.empty(most, np.int64),
-            v.zeros(most * problem.width, self.dtype),
-            np.empty(most, self.dtype),
-            ch.chain(problem.longest if wanted else 0, labels, self.dtype, rich=problem.rich),
-        )
 
     def _swept(self, mask: NDArray[np.uint8], width: int) -> Swept:
         if self.mode != NAIVE or len(mask) == 0:

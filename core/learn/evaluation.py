@@ -1,7 +1,7 @@
 """Settled weights at work on a problem: exact loss, decoding."""
 
 from collections.abc import Iterator
-from math import isnan
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,23 +67,38 @@ def score_edges(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at
 
 
 @kernel
+def scored_loss(gold: float, n: Any, own: Edges, shift: float, m: Model, c: Chain, at: Any) -> float:
+    """-log p of labels that score `gold`, from the scores in `c`, which are used up; NaN if only logarithms will do."""
+    shifts = ch.exponentiate(c, at, n, own, shift, m.labels, m.width)
+    if isnan(shifts):
+        return nan
+    log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
+    if not ch.surely_kept(own):
+        ch.backward(c, at, n, own, m.labels, m.width)
+        if not ch.kept(c, at, n, own, m.width):
+            return nan
+    return float(log_z - gold)
+
+
+@kernel
+def log_loss(gold: float, n: Any, own: Edges, m: Model, c: Chain, at: Any) -> float:
+    """The same by logarithms."""
+    return float(log_chain.log_forward(c, at, n, own, m.labels, m.width) - gold)
+
+
+@kernel
 def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: Any) -> float:
     """-log p(gold | sentence)."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, at)
     own = score_edges(data, sentence, m, e, c, at)
     gold = ch.gold_score(c.psi, at, data.gold, begin, n, own, m.width)
-    shifts = ch.exponentiate(c, at, n, own, m.shift, m.labels, m.width)
-    if not isnan(shifts):
-        log_z = ch.forward(c, at, n, own, m.labels, m.width) + shifts
-        if ch.surely_kept(own):
-            return float(log_z - gold)
-        ch.backward(c, at, n, own, m.labels, m.width)
-        if ch.kept(c, at, n, own, m.width):
-            return float(log_z - gold)
-    score_tokens(data, sentence, m, c.psi, at)
-    score_edges(data, sentence, m, e, c, at)
-    return float(log_chain.log_forward(c, at, n, own, m.labels, m.width) - gold)
+    loss = scored_loss(gold, n, own, m.shift, m, c, at)
+    if isnan(loss):
+        score_tokens(data, sentence, m, c.psi, at)
+        score_edges(data, sentence, m, e, c, at)
+        loss = log_loss(gold, n, own, m, c, at)
+    return loss
 
 
 @kernel

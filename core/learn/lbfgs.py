@@ -83,6 +83,8 @@ class QuasiNewton(Trainer):
         number = int(state["passes"][0])
         if np.isnan(state["objectives"][0]):
             state["objectives"][0] = yield from _watched(work.measure(), number)
+            if state["w"].any():
+                work = work.chosen()  # weights to start from tell which parameters count
         point = work.point(float(state["objectives"][0]))
         stuck, due = False, number % REVIEW == 0 and number > 0
         while True:

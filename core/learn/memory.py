@@ -101,11 +101,18 @@ def peak_bytes(spec: Learning, problem: Problem) -> int:
     read = sizes.matrix * (2 if spec.stop.keeps_best else 1)
     start = sizes.matrix if isinstance(spec, TrainSpec) and spec.init else 0
     state = _state(spec.trainer, sizes, spec.threads)
-    return read + max(state + start, _held_at_end(spec.trainer, sizes) + _model(spec.trainer, sizes))
+    # Rates are found before the first pass, and what that took is given back.
+    found = _calibration(spec.trainer, sizes) if isinstance(spec.trainer, DescentSpec | AdfSpec) else 0
+    learning = start + state + max(0, read - found)
+    return max(learning, read + _held_at_end(spec.trainer, sizes) + _model(spec.trainer, sizes))
 
 
 def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
-    if isinstance(trainer, TwoStageSpec | SparseptronSpec):
+    if isinstance(trainer, TwoStageSpec):
+        # What the first stage found its rate with is gone when the second begins.
+        first, gone = _state(trainer.first, sizes, threads), _calibration(trainer.first, sizes)
+        return first + max(0, _state(trainer.second, sizes, threads) - gone)
+    if isinstance(trainer, SparseptronSpec):
         return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
@@ -181,7 +188,7 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
 
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
-    """Making the sparse model: of each weight its row, its label and itself. Under L1 few are left."""
+    """Making the sparse model: the rows, and of each weight whether it is one, its label and itself. Under L1 few are."""
     if not isinstance(trainer, SgdSpec | AsgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec | ProxGradSpec):
         return 0
-    return sizes.matrix + 34 * sizes.parameters
+    return sizes.matrix + (1 + 2 + 4) * sizes.parameters

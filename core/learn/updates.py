@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, kernel
-from core.learn.evaluation import Model, sequence_loss, sequence_posterior
+from core.learn.evaluation import Model, sequence_posterior
+from core.learn.line_search import Search, best_part, measure_before, unique_rows
 from core.learn.pairs import Pairs
 from core.learn.problem import Sequences
 from core.learn.rows import (
@@ -48,8 +49,6 @@ CUMULATIVE, CLIPPING, NAIVE, DECAY = 0, 1, 2, 3
 SMALLEST_SCALE = 1e-5
 #: With a mean it is done sooner: U and c v cancel but for the sum, and lose one decimal for each that the scale loses.
 SMALLEST_SCALE_WITH_MEAN = 0.1
-#: Trials of the heuristic line search, and the factor between their rates (Zhou et al. 2011, section 3.5).
-LINE_TRIALS, LINE_FACTOR = 3, 0.5
 
 
 @kernel
@@ -243,76 +242,6 @@ def batch_direction(
     return loss, paired
 
 
-class Search(NamedTuple):
-    """Scratch of the heuristic line search; `stamps` is empty when there is none."""
-
-    stamps: NDArray[np.int64]  # (rows,) the update in which a row was last met
-    unique: NDArray[np.int64]  # rows of the sample, each once
-    saved: Floats  # (unique * width,) their weights before the trial
-    saved_touched: Floats
-    chain: Chain  # of the trials: the direction stays in the chain it was found with
-
-
-@inlined
-def _stamp(row: Any, number: int, count: int, s: Search) -> int:
-    """List a row, unless it was met in this update; returns how many are listed."""
-    if s.stamps[row] == number:
-        return count
-    s.stamps[row] = number
-    s.unique[count] = row
-    return count + 1
-
-
-@kernel
-def _unique_rows(data: Sequences, sentence: int, k: Task, paired: bool, number: int, s: Search) -> int:
-    """List the rows that a sample uses, each once; returns how many."""
-    count = 0
-    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
-    for cell in range(data.starts[begin], data.starts[end]):
-        count = _stamp(np.int64(data.rows[cell]), number, count, s)
-    if data.edge_starts.shape[0] > 0:
-        for cell in range(data.edge_starts[begin], data.edge_starts[end]):
-            row = edge_row(data, cell, k.blocks, k.labels)
-            for y in range(k.labels):
-                count = _stamp(row + y, number, count, s)
-    if paired:
-        for row in range(k.attributes, k.blocks):
-            count = _stamp(row, number, count, s)
-    return count
-
-
-@kernel
-def _save(s: Search, count: int, r: Rows, width: int, back: bool) -> None:
-    """Copy the sample's rows away, or back."""
-    for i in range(count):
-        row = s.unique[i]
-        if back:
-            r.touched[row] = s.saved_touched[i]
-        else:
-            s.saved_touched[i] = r.touched[row]
-        for j in range(0, width, v.LANES):
-            if back:
-                v.store(r.weights, row * width + j, v.load(s.saved, i * width + j))
-            else:
-                v.store(s.saved, i * width + j, v.load(r.weights, row * width + j))
-
-
-@kernel
-def _norm(s: Search, count: int, r: Rows, reading: Reading, width: int) -> float:
-    """|w|_1 over the sample's rows."""
-    norm = 0.0
-    kind = r.weights.dtype.type
-    for i in range(count):
-        row = s.unique[i]
-        owed = v.splat(kind(kind(reading.base) + kind(reading.sign) * r.touched[row]))
-        acc = v.zero(r.weights)
-        for j in range(0, width, v.LANES):
-            w = v.soft(v.load(r.weights, row * width + j), owed)
-            acc = v.add(acc, v.maximum(w, v.subtract(v.zero(r.weights), w)))
-        norm += float(v.total(acc))
-    return norm
-
-
 @kernel
 def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, rate: float, before: float, after: float,
@@ -362,38 +291,23 @@ def _follow(
 
 
 @kernel
-def _searched_rate(
-    data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, loss: float, number: int,
-    paired: bool, k: Task, r: Rows, e: Edges, c: Chain, s: Search, p: Swept,
+def _searched_step(
+    data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, after: float, paired: bool, k: Task,
+    r: Rows, m: Model, c: Chain, s: Search, p: Swept,
 ) -> float:  # fmt: skip
-    """Zhou's Algorithm 1: the rate, among a few around the scheduled one, that lowers the sample's objective most.
-
-    l = -log p + (l1 / N) sum of |w| over the sample's features (Eq. 14), measured after each trial step. Rates are
-    doubled while trials beat the value without a step; after the first that does not, halved from the scheduled one.
-    """
-    count = _unique_rows(data, order[i], k, paired, number, s)
-    initial = loss + k.strength * _norm(s, count, r, reading_of(k.mode, before), k.width)
-    _save(s, count, r, k.width, False)
-    trial, best_rate, lowest, worse = rate, rate, np.inf, False
-    for _ in range(LINE_TRIALS):
-        after = _after(k.mode, before, trial, k.strength, 1)
-        _update(data, order, i, i + 1, trial, before, after, paired, k, r, c, p)
-        reading = reading_of(k.mode, after)
-        shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
-        m = Model(r, reading, shift, k.blocks, k.labels, k.width)
-        value = sequence_loss(data, order[i], m, e, s.chain, np.int64(0))
-        value += k.strength * _norm(s, count, r, reading, k.width)
-        _save(s, count, r, k.width, True)
-        if value < lowest:
-            best_rate, lowest = trial, value
-        if value > initial and not worse:
-            worse = True
-            trial = rate * LINE_FACTOR
-        elif worse:
-            trial *= LINE_FACTOR
-        else:
-            trial /= LINE_FACTOR
-    return best_rate
+    """The step of a sample at the rate that `line_search` finds around the scheduled one; returns u after it."""
+    count = unique_rows(data, order[i], m, paired, i + 1, s)
+    if k.mode == CUMULATIVE:
+        for row in s.unique[:count]:
+            r.touched[row] = before
+    norm = measure_before(data, order[i], m, count, s)
+    _update(data, order, i, i + 1, rate, before, after, paired, k, r, c, p)
+    moved = Model(r, reading_of(k.mode, after), 0.0, k.blocks, k.labels, k.width)
+    part = best_part(data, order[i], moved, paired, count, norm, k.strength, c, s)
+    if part != 1.0:
+        after = _after(k.mode, before, part * rate, k.strength, 1)
+        _update(data, order, i, i + 1, (part - 1.0) * rate, before, after, paired, k, r, c, p)
+    return after
 
 
 @kernel
@@ -419,10 +333,11 @@ def run_updates(
         shift = load_edges(r, k.attributes, k.labels, reading, k.width, e)
         model = Model(r, reading, shift, k.blocks, k.labels, k.width)
         met, paired = batch_direction(data, order, b, stop, model, k.edges, e, c)
-        if s.stamps.shape[0] > 0:
-            rate = _searched_rate(data, order, b, rate, before, met, b + 1, paired, k, r, e, c, s, p)
         total[0] = _after(k.mode, before, rate, k.strength, stop - b)
-        _update(data, order, b, stop, rate, before, total[0], paired, k, r, c, p)
+        if s.stamps.shape[0] > 0 and data.offsets[order[b] + 1] > data.offsets[order[b]]:
+            total[0] = _searched_step(data, order, b, rate, before, total[0], paired, k, r, model, c, s, p)
+        else:
+            _update(data, order, b, stop, rate, before, total[0], paired, k, r, c, p)
         if averaged and b >= mean.first:
             _follow(data, order, b, stop, rate, total[0], paired, k, r, c, mean)
         if k.mode == DECAY and total[0] < smallest:

@@ -25,7 +25,7 @@ from core.features.several import Family
 from core.features.template import Template
 from core.jit import kernel, readonly
 from core.learn.evaluation import Weights
-from core.learn.problem import Compiled
+from core.learn.problem import Compiled, offsets_of
 from core.model.model import Attributes, Model, RichEdges
 
 
@@ -116,15 +116,17 @@ def _kept(
 ) -> Attributes:
     """The attributes that have a weight in `dense`, a row each, with values in the codes of the corpus."""
     live = np.flatnonzero(dense.any(axis=1))
-    rows, places = np.nonzero(dense[live])
+    rows = dense[live]
+    weighed = rows != 0
+    labels = label_of(np.arange(rows.shape[1]))
     # Behind the attributes of the index are those of several values, which their families tell.
     seen_at = index.seen_at[live[live < index.size]]
     value_starts, values = _values(compiled, index.slots, seen_at)
-    labels = label_of(places)
     return Attributes(
-        starts=readonly(np.searchsorted(rows, np.arange(len(live) + 1)), np.int64),
-        labels=readonly(labels, labels.dtype.type),
-        weights=readonly(dense[live[rows], places], np.float32),
+        starts=offsets_of(np.count_nonzero(weighed, axis=1)),
+        # Picked by what is weighed: places of weights, as numbers, would take four times what the model does.
+        labels=readonly(np.broadcast_to(labels, rows.shape)[weighed], labels.dtype.type),
+        weights=readonly(rows[weighed], np.float32),
         templates=readonly(seen_at % len(index.slots.seeds), np.int16),
         value_starts=value_starts,
         values=readonly(values, np.int32),

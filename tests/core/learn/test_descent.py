@@ -115,13 +115,24 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
 
 
 @pytest.mark.parametrize("rich", [0, 4])
+@pytest.mark.parametrize(
+    ("penalty", "sufficient"), [("cumulative", 0.0), ("cumulative", 0.5), ("clipping", 0.5)]
+)
 @pytest.mark.parametrize("eta0", [0.5, 2000.0], ids=["scaled", "log space"])
-def test_the_heuristic_line_search_is_zhous_algorithm(rich, eta0):
+def test_the_heuristic_line_search_is_zhous_algorithm(rich, penalty, sufficient, eta0):
     problem, twins = random_problem(12, sentences=8, edge_attributes=rich)
-    spec = SgdL1Spec(l1=0.3, schedule=Schedule(eta0=eta0, alpha=0.9), line_search="heuristic")
+    spec = SgdL1Spec(
+        l1=0.3,
+        penalty=penalty,
+        schedule=Schedule(eta0=eta0, alpha=0.9),
+        line_search="heuristic",
+        sufficient=sufficient,
+    )
     weights = trained(problem, 2, ExactSgdL1(spec))
     plan = _plan(8, 2, eta0)
-    expected, expected_edges = naive.sgd_l1_searched(twins, (problem.attributes, 3, rich), *plan, 0.3)
+    expected, expected_edges = naive.sgd_l1_searched(
+        twins, (problem.attributes, 3, rich), *plan, 0.3, sufficient, penalty
+    )
     both = np.concatenate([expected, expected_edges])
     np.testing.assert_allclose(all_rows(weights), both, rtol=0, atol=1e-10 * max(1.0, eta0))
     plain = trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
