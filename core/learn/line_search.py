@@ -129,8 +129,8 @@ def _gathered(data: Sequences, sentence: int, m: Model, c: Chain, out: Scores) -
     """The sample's scores as the weights are now, by way of `c`."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
     read_edges(m.rows, m.blocks - m.labels, m.labels, m.reading, m.width, out.edges)
-    score_tokens(data, sentence, m, out.tokens, np.int64(0))
-    score_edges(data, sentence, m, out.edges, c, np.int64(0))
+    score_tokens(data, sentence, m, out.tokens, 0)
+    score_edges(data, sentence, m, out.edges, c, 0)
     size = m.labels * m.width
     if out.matrices.shape[0] > 0:
         for k in range(size, length * size, v.LANES):
@@ -191,7 +191,7 @@ def _put_between(length: int, m: Model, part: float, s: Search) -> float:
 def _loss_at(data: Sequences, sentence: int, part: float, m: Model, s: Search) -> float:
     """The sample's loss at `part` times the scheduled step."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
-    at = np.int64(0)
+    at = 0
     own = s.edges
     if s.chain.matrices.shape[0] > 0:
         own = ch.edges_of_tokens(s.edges, s.chain, m.labels, m.width)

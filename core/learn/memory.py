@@ -119,6 +119,10 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
     if isinstance(trainer, ProxGradSpec):
         return _prox_grad(trainer, sizes)
     assert isinstance(trainer, DescentSpec | AdfSpec | OnlineSpec)
+    return _per_sample(trainer, sizes)
+
+
+def _per_sample(trainer: DescentSpec | AdfSpec | OnlineSpec, sizes: Sizes) -> int:
     chains = sizes.chain * sizes.longest * min(trainer.batch, sizes.sentences)
     if isinstance(trainer, OnlineSpec):
         # Averages or variances beside the weights; where each row's sum of the present update stands.
@@ -188,7 +192,7 @@ def _held_at_end(trainer: TrainerSpec, sizes: Sizes) -> int:
 
 
 def _model(trainer: TrainerSpec, sizes: Sizes) -> int:
-    """Making the sparse model: the rows, and of each weight whether it is one, its label and itself. Under L1 few are."""
+    """Making the sparse model: rows, and of each weight whether it is one, its label and itself. Under L1 few are."""
     if not isinstance(trainer, SgdSpec | AsgdSpec | LbfgsSpec | AdfSpec | MadfSpec | DcaSpec | ProxGradSpec):
         return 0
     return sizes.matrix + (1 + 2 + 4) * sizes.parameters
