@@ -26,7 +26,6 @@ LONG: tuple[tuple[str, ...], ...] = (
     ("presets",),
     ("segmentation",),
     ("sentiment",),
-    ("tsuruoka", "--tune"),
     ("martins",),
     ("zhou", "--part", "grid"),
     ("zhou", "--corpus", "pku"),
