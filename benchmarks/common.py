@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks import measured
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -96,8 +98,9 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def record(name: str, result: dict[str, Any]) -> Path:
-    """Write a result beside the earlier ones of the same name, which it replaces."""
+    """Write a result in place of the earlier one of the same name, and the pages that quote it."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), **result}, indent=2, ensure_ascii=False) + "\n")
+    measured.write_pages()
     return path

@@ -2,8 +2,9 @@
 
     python -m benchmarks.measured
 
-The last section of each page in `docs/trainers`, "Measured", is made of the files in `benchmarks/results`, and of
-nothing else; a page of which nothing was measured has none. A test holds the two equal.
+Every benchmark does so when it records a result. The last section of each page in `docs/trainers`, "Measured", is made
+of the files in `benchmarks/results`, and of nothing else; a page of which nothing was measured has none. A test holds
+the two equal.
 """
 
 import json
@@ -26,7 +27,7 @@ def rewritten(page: str, kind: str) -> str:
     return page.partition(HEADING)[0] + ("\n".join([HEADING, *lines]) + "\n" if lines else "")
 
 
-def main() -> None:
+def write_pages() -> None:
     for path in sorted(PAGES.glob("*.md")):
         if path.stem != "README":
             page = path.read_text(encoding="utf-8")
@@ -220,4 +221,4 @@ _SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 if __name__ == "__main__":
-    main()
+    write_pages()
