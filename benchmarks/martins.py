@@ -107,7 +107,7 @@ def mira(passes: int = PASSES) -> dict[str, Any]:
 
 
 def sparseptron(budget: int) -> dict[str, Any]:
-    return {"kind": "sparseptron", "budget": budget, "passes": PASSES}
+    return {"kind": "sparseptron", "budget": budget}
 
 
 def sgd_l1(l1: float, passes: int = PASSES) -> dict[str, Any]:

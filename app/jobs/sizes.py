@@ -34,9 +34,9 @@ def check_memory(spec: specs.JobSpec, corpus: CorpusRow, limit_bytes: int) -> No
 def _rounds(spec: specs.JobSpec) -> int:
     """How often a job goes over its corpus, at most."""
     if isinstance(spec, specs.TrainSpec):
-        return spec.trainer.passes
+        return spec.trainer.total_passes
     if isinstance(spec, specs.CompareSpec):
-        return sum(trainer.passes for trainer in spec.trainers)
+        return sum(trainer.total_passes for trainer in spec.trainers)
     if isinstance(spec, specs.TuneSpec):
-        return spec.folds * sum(candidate.learning.trainer.passes for candidate in spec.candidates)
+        return spec.folds * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
     return len(spec.models) if isinstance(spec, specs.EvaluateSpec) else 1

@@ -135,7 +135,7 @@ class _Run:
 
     def reason_to_stop(self) -> StopReason | None:
         stop, trainer = self.spec.stop, self.spec.trainer
-        if self.passes >= trainer.passes:
+        if self.passes >= trainer.total_passes:
             return "passes"
         if isinstance(stop, FlatStop):
             if is_flat(self.curve, stop.window, stop.deviation):
@@ -149,7 +149,7 @@ class _Run:
         return None
 
     def progress(self, report: Report) -> Progress:
-        passes = self.spec.trainer.passes
+        passes = self.spec.trainer.total_passes
         done = report.pass_number + (0.0 if report.pass_done else report.fraction)
         rate = done / self.seconds if self.seconds > 0 else None
         return Progress(
@@ -209,7 +209,7 @@ def train(
     `init` is a model whose weights to start from, `resume` a checkpoint of this same run to go on from; `carried` as in
     `learn`.
     """
-    passes = spec.trainer.passes
+    passes = spec.trainer.total_passes
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(spec.dev, DevFraction):
         corpus, dev = corpus.split(spec.dev.fraction, spec.seed)
@@ -279,7 +279,7 @@ def learn(
     run = _Run(spec, trainer, problem, dev, trainer.start(problem, start), carried)
     if resume is not None:
         run.restore(resume)
-        passes, message = spec.trainer.passes, f"resumed after pass {run.passes}"
+        passes, message = spec.trainer.total_passes, f"resumed after pass {run.passes}"
         yield Progress("train", run.passes, passes, run.passes / passes, run.objective, message=message)
     reason = yield from _passes(run)
     return (yield from _finished(run, reason))
@@ -311,7 +311,7 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
     weights = run.best or run.trainer.weights(run.problem, run.state)
     active, norm1, norm2 = census(weights.values)
     objective = run.trainer.penalty(weights, norm1, norm2)
-    passes = run.spec.trainer.passes
+    passes = run.spec.trainer.total_passes
     for part in weights.loss(run.problem):
         objective += part
         yield Progress(

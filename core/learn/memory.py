@@ -113,7 +113,7 @@ def _state(trainer: TrainerSpec, sizes: Sizes, threads: int) -> int:
         first, gone = _state(trainer.first, sizes, threads), _calibration(trainer.first, sizes)
         return first + max(0, _state(trainer.second, sizes, threads) - gone)
     if isinstance(trainer, SparseptronSpec):
-        return _state(trainer.first, sizes, threads) + _state(trainer.second, sizes, threads)
+        return _state(trainer.selection(), sizes, threads) + _state(trainer.refit, sizes, threads)
     if isinstance(trainer, QuasiNewtonSpec):
         return _quasi_newton(trainer, sizes, threads)
     if isinstance(trainer, ProxGradSpec):

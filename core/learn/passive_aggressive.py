@@ -3,15 +3,15 @@
 Decoding adds to every wrong label what it costs, so it finds the labels that violate the margin most:
 
     loss = max over y of score(y) + cost(y) - score(gold),   w += tau d,   d = phi(gold) - phi(y)
-    PA-I: tau = min(C, loss / |d|^2)    PA-II: tau = loss / (|d|^2 + 1 / (2 C))    MIRA: tau = loss / |d|^2, or capped
+    PA-I: tau = min(C, loss / |d|^2)    PA-II: tau = loss / (|d|^2 + 1 / (2 C))    MIRA: tau = loss / |d|^2
 
-Weights are averaged.
+MIRA with a C is PA. Weights are averaged.
 """
 
 from math import inf
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from core.learn.costs import Costs, cost_vector
 from core.learn.margin import PASSIVE, PASSIVE_SMOOTH, Rule
@@ -31,11 +31,19 @@ class PassiveAggressiveSpec(OnlineSpec):
 
 
 class MiraSpec(OnlineSpec):
-    """`C` caps a step, if given; `costs` weigh gold labels other than 1."""
+    """`C` caps a step, if given, as `variant` says; `costs` weigh gold labels other than 1."""
 
     kind: Literal["mira"] = "mira"
     C: Aggressiveness | None = None
+    variant: Literal["I", "II"] = "I"
     costs: Costs = Field(default_factory=dict)
+
+    @field_validator("variant")
+    @classmethod
+    def _smooths_a_cap(cls, variant: str, info: ValidationInfo) -> str:
+        if variant == "II" and info.data.get("C", 1.0) is None:
+            raise ValueError("the second variant smooths the cap: give C")
+        return variant
 
 
 class PassiveAggressive(Online):
@@ -46,7 +54,6 @@ class PassiveAggressive(Online):
         self.spec = spec
 
     def rule(self, problem: Problem) -> Rule:
-        smooth = isinstance(self.spec, PassiveAggressiveSpec) and self.spec.variant == "II"
         limit = inf if self.spec.C is None else self.spec.C
         costs = cost_vector(self.spec.costs, problem, self.dtype)
-        return Rule(PASSIVE_SMOOTH if smooth else PASSIVE, limit, True, costs)
+        return Rule(PASSIVE_SMOOTH if self.spec.variant == "II" else PASSIVE, limit, True, costs)

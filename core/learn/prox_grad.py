@@ -39,29 +39,19 @@ DEFAULT_STRENGTH, DEFAULT_L1, DEFAULT_L2 = 1.0, 0.5, 1.0
 _KINDS = {"crf": ASCENT, "svm": PASSIVE, "perceptron": PERCEPTRON}
 
 Strength = Annotated[float, Field(ge=0, le=1e6)]
+#: Groups to keep.
+Budget = Annotated[int, Field(ge=1, le=1_000_000_000)]
+#: The path of the selection is kept, templates times passes.
+SelectionPasses = Annotated[int, Field(ge=1, le=1000)]
 
 
-class ProxGradSpec(TrainerSpec):
-    """`strength` or `budget` says how much is dropped; `every`, after how many sequences a proximal step is made."""
+class GroupsSpec(TrainerSpec):
+    """What is dropped together, and after how many sequences (`every`) a proximal step is made."""
 
-    kind: Literal["prox-grad"] = "prox-grad"
-    loss: Literal["crf", "svm", "perceptron"] = "crf"
     groups: Literal["template", "label", "sparse-group", "elastic-net", "coarse-to-fine"] = "template"
-    strength: Strength | None = None
-    budget: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     l1: Strength | None = None
     l2: Strength | None = None
     every: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
-    eta0: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] = "auto"
-    # The path of the selection is kept, templates times passes.
-    passes: Annotated[int, Field(ge=1, le=1000)] = 10
-
-    @field_validator("budget")
-    @classmethod
-    def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
-        if budget is not None and info.data.get("strength") is not None:
-            raise ValueError("give a strength or a budget, not both")
-        return budget
 
     @field_validator("l1", "l2")
     @classmethod
@@ -70,6 +60,24 @@ class ProxGradSpec(TrainerSpec):
         if value is not None and info.data.get("groups") != groups:
             raise ValueError(f'{info.field_name} is a penalty of groups "{groups}"')
         return value
+
+
+class ProxGradSpec(GroupsSpec):
+    """`strength` or `budget` says how much is dropped."""
+
+    kind: Literal["prox-grad"] = "prox-grad"
+    loss: Literal["crf", "svm", "perceptron"] = "crf"
+    strength: Strength | None = None
+    budget: Budget | None = None
+    eta0: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] = "auto"
+    passes: SelectionPasses = 10
+
+    @field_validator("budget")
+    @classmethod
+    def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
+        if budget is not None and info.data.get("strength") is not None:
+            raise ValueError("give a strength or a budget, not both")
+        return budget
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, Perceptron
 from core.learn.prox_grad import ProxGrad, ProxGradSpec
 from core.learn.sgd import Sgd, SgdSpec
 from core.learn.sgd_l1 import SgdL1, SgdL1Spec
-from core.learn.sparseptron import SelectionSpec, Sparseptron, SparseptronSpec
+from core.learn.sparseptron import Sparseptron, SparseptronSpec
 from core.learn.trainer import Trainer, TrainerSpec
 from core.learn.two_stage import TwoStage, TwoStageSpec
 
@@ -41,7 +41,7 @@ _MAKERS: dict[type[TrainerSpec], Callable[[Any, int], Trainer]] = {
     CwSpec: lambda spec, _: Confidence(spec),
     ArowSpec: lambda spec, _: Confidence(spec),
     ProxGradSpec: lambda spec, _: ProxGrad(spec),
-    SparseptronSpec: lambda spec, threads: Sparseptron(spec, trainer_of(spec.refit(), threads)),
+    SparseptronSpec: lambda spec, threads: Sparseptron(spec, trainer_of(spec.refit, threads)),
 }
 
 _BATCH = TwoStageSpec(passes=2, first=SgdL1Spec(passes=1, line_search="heuristic"))
@@ -66,7 +66,7 @@ EXAMPLES: dict[type[TrainerSpec], TrainerSpec] = {
     ArowSpec: _MARGIN,
     # Groups that take all kernels.
     ProxGradSpec: ProxGradSpec(groups="label", passes=1),
-    SparseptronSpec: SparseptronSpec(first=SelectionSpec(groups="label", passes=1), second=_MARGIN, passes=2),
+    SparseptronSpec: SparseptronSpec(groups="label", passes=1, refit=_MARGIN),
 }
 
 
@@ -77,5 +77,5 @@ def trainer_of(spec: TrainerSpec, threads: int) -> Trainer:
 
 def uses_threads(spec: TrainerSpec) -> bool:
     """Whether the trainer can work on more than one thread: those that see the whole corpus at each step."""
-    stage = spec.second if isinstance(spec, SparseptronSpec) else spec
+    stage = spec.refit if isinstance(spec, SparseptronSpec) else spec
     return isinstance(stage, LbfgsSpec | OwlqnSpec | TwoStageSpec)

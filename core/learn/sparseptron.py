@@ -11,52 +11,38 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
 from core.inference import vector as v
 from core.learn.evaluation import Weights
 from core.learn.kinds import SingleSpec
 from core.learn.passive_aggressive import MiraSpec
 from core.learn.problem import Problem
-from core.learn.prox_grad import ProxGrad, ProxGradSpec, selection
+from core.learn.prox_grad import Budget, GroupsSpec, ProxGrad, ProxGradSpec, SelectionPasses, selection
 from core.learn.rows import census
-from core.learn.trainer import Report, State, Trainer, TrainerSpec, part_of, put_part
+from core.learn.trainer import Report, State, Trainer, part_of, put_part
 
 _FIRST, _SECOND = "first.", "second."
 
 
-class SelectionSpec(ProxGradSpec):
-    """The first stage: `prox-grad` of one loss."""
-
-    loss: Literal["perceptron"] = "perceptron"
-    passes: Annotated[int, Field(ge=1, le=1000)] = 5
-
-
-class SparseptronSpec(TrainerSpec):
-    """`budget` is the groups to keep; `first` and `second` are the stages' specs."""
+class SparseptronSpec(GroupsSpec):
+    """`budget` is the groups to keep, `passes` those of the selection; `refit` is the trainer that follows it."""
 
     kind: Literal["sparseptron"] = "sparseptron"
-    budget: Annotated[int, Field(ge=1, le=1_000_000_000)] = 30
-    first: SelectionSpec = SelectionSpec()
-    second: Annotated[SingleSpec, Field(discriminator="kind")] = MiraSpec()
-    passes: Annotated[int, Field(ge=2, le=100_000)] = 15
+    budget: Budget = 30
+    passes: SelectionPasses = 5
+    refit: Annotated[SingleSpec, Field(discriminator="kind")] = MiraSpec()
 
-    @field_validator("first")
-    @classmethod
-    def _one_budget(cls, first: SelectionSpec) -> SelectionSpec:
-        if first.budget is not None or first.strength is not None:
-            raise ValueError("what is dropped is decided by the budget of the trainer: give that alone")
-        return first
+    @property
+    def total_passes(self) -> int:
+        return self.passes + self.refit.passes
 
-    @model_validator(mode="after")
-    def _passes_for_both(self) -> "SparseptronSpec":
-        if self.passes <= self.first.passes:
-            raise ValueError("passes counts both stages: it must exceed first.passes")
-        return self
-
-    def refit(self) -> SingleSpec:
-        """The spec of the second stage, with the passes that are left to it."""
-        return self.second.model_copy(update={"passes": self.passes - self.first.passes})
+    def selection(self) -> ProxGradSpec:
+        """The spec of the first stage."""
+        shared = {
+            name: getattr(self, name) for name in (*GroupsSpec.model_fields, "budget") if name != "kind"
+        }
+        return ProxGradSpec.model_validate({**shared, "loss": "perceptron"})
 
 
 class Sparseptron(Trainer):
@@ -64,7 +50,7 @@ class Sparseptron(Trainer):
 
     def __init__(self, spec: SparseptronSpec, second: Trainer) -> None:
         self.spec = spec
-        self._first = ProxGrad(spec.first.model_copy(update={"budget": spec.budget}))
+        self._first = ProxGrad(spec.selection())
         self._second = second
         self._selected: tuple[Problem, bytes, Selected] | None = None
 
@@ -80,7 +66,7 @@ class Sparseptron(Trainer):
         return state
 
     def passes(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
-        own = self.spec.first.passes
+        own = self.spec.passes
         if state[_FIRST + "passes"][0] < own:
             yield from self._select(problem, state, seed)
         second = part_of(state, _SECOND)
@@ -95,14 +81,14 @@ class Sparseptron(Trainer):
 
     def _select(self, problem: Problem, state: State, seed: int) -> Iterator[Report]:
         """The first stage. At its end the second one has its start, so that a checkpoint of that moment has it too."""
-        first, own = part_of(state, _FIRST), self.spec.first.passes
+        first, own = part_of(state, _FIRST), self.spec.passes
         for report in self._first.passes(problem, first, seed):
             if report.pass_done:
                 put_part(state, _FIRST, first)
             if report.pass_done and report.pass_number == own:
                 selected = self._selected_of(problem, state).problem
                 put_part(state, _SECOND, self._second.start(selected))
-                told = f"{report.message}, {selected.attributes} attributes; stage 2: {self.spec.second.kind}"
+                told = f"{report.message}, {selected.attributes} attributes; stage 2: {self.spec.refit.kind}"
                 yield replace(report, message=told)
                 return
             yield report
@@ -110,7 +96,7 @@ class Sparseptron(Trainer):
     def _selected_of(self, problem: Problem, state: State) -> "Selected":
         kept = state[_FIRST + "kept"][-1].tobytes()
         if self._selected is None or self._selected[0] is not problem or self._selected[1] != kept:
-            whole = self.spec.first.groups in ("template", "coarse-to-fine")
+            whole = self.spec.groups in ("template", "coarse-to-fine")
             self._selected = (problem, kept, Selected(problem, part_of(state, _FIRST), whole))
         return self._selected[2]
 

@@ -39,6 +39,11 @@ class TrainerSpec(Spec):
     passes: Annotated[int, Field(ge=1, le=100_000)] = 30
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
+    @property
+    def total_passes(self) -> int:
+        """The most passes a run can have, those of all its stages."""
+        return self.passes
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

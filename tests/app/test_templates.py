@@ -85,7 +85,13 @@ def test_a_trainer_that_selects_tells_its_path(
     client: Client, http: httpx.Client, database: Database, folder: Path
 ) -> None:
     features = {"templates": [{"grams": 3, "columns": ["word", "1"], "window": 2}, {"edge": True}]}
-    trainer = {"kind": "sparseptron", "budget": 4, "passes": 5, "first": {"every": 10, "passes": 3}}
+    trainer = {
+        "kind": "sparseptron",
+        "budget": 4,
+        "passes": 3,
+        "every": 10,
+        "refit": {"kind": "mira", "passes": 2},
+    }
     told = published(database, "path", folder, features, trainer).metrics["selection"]
     response = http.get("/models/path/versions/1/templates")
     document = http.get("/openapi.json").json()

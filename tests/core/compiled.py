@@ -45,7 +45,7 @@ TRAINERS: list[dict[str, Any]] = [
     {"kind": "prox-grad", "passes": 2, "groups": "sparse-group"},
     {"kind": "prox-grad", "passes": 2, "budget": 4, "loss": "svm"},
     {"kind": "prox-grad", "passes": 2, "budget": 40, "groups": "label", "loss": "perceptron"},
-    {"kind": "sparseptron", "passes": 3, "budget": 4, "first": {"passes": 2}},
+    {"kind": "sparseptron", "passes": 2, "budget": 4, "refit": {"kind": "mira", "passes": 1}},
 ]
 
 

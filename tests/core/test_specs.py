@@ -32,6 +32,34 @@ def test_a_spec_survives_being_stored_as_json():
     assert parse_job(spec.model_dump(mode="json")) == spec
 
 
+#: The fields that the contract names for each kind, besides `passes`, `batch` and `tolerance`.
+CONTRACT = {
+    "sgd": {"l2", "schedule"},
+    "sgd-l1": {"l1", "penalty", "schedule", "line_search"},
+    "lbfgs": {"l2", "memory"},
+    "owlqn": {"l1", "l2", "memory"},
+    "two-stage": {"l1", "first", "second"},
+    "adf": {"l2", "c", "alpha", "beta", "window"},
+    "madf": {"l2", "a", "b", "schedule"},
+    "perceptron": set(),
+    "averaged-perceptron": set(),
+    "pa": {"C", "variant", "costs"},
+    "mira": {"C", "variant", "costs"},
+    "dca": {"l2", "loss"},
+    "cw": {"confidence"},
+    "arow": {"r"},
+    "asgd": {"l2", "schedule", "start"},
+    "prox-grad": {"loss", "groups", "strength", "budget", "every"},
+    "sparseptron": {"groups", "budget", "every", "refit"},
+}
+
+
+@pytest.mark.parametrize("kind", CONTRACT)
+def test_every_trainer_has_the_fields_of_the_contract(kind):
+    fields = set(parse_job({**LEAST, "trainer": {"kind": kind}}).trainer.model_dump())
+    assert fields >= {"passes", "tolerance"} | CONTRACT[kind]
+
+
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
@@ -46,6 +74,7 @@ def test_a_spec_survives_being_stored_as_json():
         ({"trainer": {"kind": "lbfgs", "l1": 0.5}}, "/trainer/l1"),
         ({"trainer": {"kind": "owlqn", "l1": 0}}, "/trainer/l1"),
         ({"trainer": {"kind": "owlqn", "memory": 0}}, "/trainer/memory"),
+        ({"trainer": {"kind": "mira", "variant": "II"}}, "/trainer/variant"),
         ({"trainer": {"kind": "two-stage", "l1": 0}}, "/trainer/l1"),
         ({"trainer": {"kind": "two-stage", "first": {"kind": "sgd-l1", "l1": 9}}}, "/trainer"),
         ({"trainer": {"kind": "sgd", "schedule": {"eta0": -1}}}, "/trainer/schedule/eta0"),

@@ -207,7 +207,7 @@ TRAINERS = [
     {"kind": "adf", "passes": 8},
     {"kind": "madf", "passes": 8},
     {"kind": "prox-grad", "passes": 8},
-    {"kind": "sparseptron", "passes": 10, "budget": 4},
+    {"kind": "sparseptron", "budget": 4, "refit": {"kind": "mira", "passes": 5}},
 ]
 
 

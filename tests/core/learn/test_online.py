@@ -36,6 +36,7 @@ LEARNERS = {
     "pa-1": (PassiveAggressive, PassiveAggressiveSpec(C=0.2), "pa", 0.2, True, True),
     "pa-2": (PassiveAggressive, PassiveAggressiveSpec(C=0.2, variant="II"), "pa-2", 0.2, True, True),
     "mira": (PassiveAggressive, MiraSpec(), "pa", inf, True, True),
+    "mira-2": (PassiveAggressive, MiraSpec(C=0.3, variant="II"), "pa-2", 0.3, True, True),
     "dca-crf": (Dca, DcaSpec(l2=2.0), "dca-crf", 0.5, False, True),
     "dca-svm": (Dca, DcaSpec(l2=4.0, loss="svm"), "pa", 0.25, True, True),
     "arow": (Confidence, ArowSpec(r=0.7), "arow", 0.7, True, False),

@@ -12,10 +12,11 @@ from core.corpus.generate import generate
 from core.errors import Invalid
 from core.features.spec import FeatureSpec
 from core.learn.loop import TrainResult, train
+from core.learn.passive_aggressive import MiraSpec
 from core.learn.problem import Problem, compile_corpus
 from core.learn.progress import Progress
 from core.learn.registry import trainer_of, uses_threads
-from core.learn.sparseptron import SelectionSpec, SparseptronSpec
+from core.learn.sparseptron import SparseptronSpec
 from core.model.file import load, save
 from core.model.tagger import Tagger
 from core.specs import TrainSpec, parse_job
@@ -58,15 +59,13 @@ def spec_of(trainer: dict[str, Any], **more: Any) -> TrainSpec:
 
 
 def short(**more: Any) -> SparseptronSpec:
-    return SparseptronSpec(budget=4, passes=5, first=SelectionSpec(passes=2, every=40, **more))
+    return SparseptronSpec(budget=4, passes=2, every=40, refit=MiraSpec(passes=3), **more)
 
 
 def test_the_model_has_the_chosen_templates_and_no_others(corpus: Corpus, tmp_path: Path):
     steps: list[Progress] = []
-    first = {"kind": "prox-grad", "passes": 3, "every": 40}
-    result: TrainResult = finished(
-        train(spec_of({"budget": 4, "first": first, "passes": 8}), corpus, None), steps.append
-    )
+    trainer = {"budget": 4, "every": 40, "passes": 3, "refit": {"kind": "mira", "passes": 5}}
+    result: TrainResult = finished(train(spec_of(trainer), corpus, None), steps.append)
     told = result.metrics["selection"]
     kept = [each["name"] for each in told["templates"] if each["kept"]]
     assert [each["edge"] for each in told["templates"]] == [False] * 11 + [True] * 2
@@ -103,7 +102,7 @@ def test_a_run_resumed_in_either_stage_gives_the_same_weights(problem: Problem, 
 
 @pytest.mark.parametrize("stop", [2, 4])
 def test_a_job_resumed_from_a_file_gives_the_same_model(corpus: Corpus, tmp_path: Path, stop: int):
-    spec = spec_of({"budget": 4, "first": {"kind": "prox-grad", "passes": 2, "every": 40}, "passes": 5})
+    spec = spec_of({"budget": 4, "every": 40, "passes": 2, "refit": {"kind": "mira", "passes": 3}})
 
     def keep(step: Progress) -> None:
         if step.pass_done and step.pass_number == stop:
@@ -133,15 +132,15 @@ def test_the_second_stage_knows_only_what_was_selected(problem: Problem, groups:
         assert not last[attributes][~first[attributes].any(axis=1)].any()
 
 
-def test_any_trainer_may_be_the_second(problem: Problem):
-    for second in ({"kind": "sgd-l1"}, {"kind": "lbfgs"}, {"kind": "prox-grad", "strength": 0.1}):
-        spec = SparseptronSpec.model_validate({**short().model_dump(mode="json"), "second": second})
-        assert uses_threads(spec) == (second["kind"] == "lbfgs")
+def test_any_trainer_may_refit(problem: Problem):
+    for refit in ({"kind": "sgd-l1"}, {"kind": "lbfgs"}, {"kind": "prox-grad", "strength": 0.1}):
+        spec = SparseptronSpec.model_validate({**short().model_dump(mode="json"), "refit": refit})
+        assert uses_threads(spec) == (refit["kind"] == "lbfgs")
         assert np.count_nonzero(trained(problem, 4, trainer_of(spec, 1)).values)
 
 
 def test_of_a_template_given_twice_one_is_kept_and_with_nothing_to_learn_nothing_is(corpus: Corpus):
-    trainer = {"budget": 1, "passes": 4, "first": {"passes": 2}, "second": {"kind": "lbfgs"}}
+    trainer = {"budget": 1, "passes": 2, "refit": {"kind": "lbfgs", "passes": 2}}
     twice = finished(train(spec_of(trainer, features={"templates": "U0:%x[0,1]\nU1:%x[0,1]"}), corpus, None))
     assert [each["kept"] for each in twice.metrics["selection"]["templates"]] == [True, False]
     single = read_conll([b"a N X\n\nb N X\n\n"], max_line_bytes=1 << 16)
@@ -152,12 +151,12 @@ def test_of_a_template_given_twice_one_is_kept_and_with_nothing_to_learn_nothing
     ("trainer", "pointer", "reason"),
     [
         ({"budget": 0}, "/trainer/budget", "greater than or equal to 1"),
-        ({"first": {"budget": 3}}, "/trainer/first", "give that alone"),
-        ({"first": {"strength": 3.0}}, "/trainer/first", "give that alone"),
-        ({"first": {"loss": "crf"}}, "/trainer/first/loss", "perceptron"),
-        ({"passes": 5}, "/trainer", "exceed first.passes"),
-        ({"second": {"kind": "sparseptron"}}, "/trainer/second/kind", "sgd"),
-        ({"second": {"kind": "mira", "C": -1.0}}, "/trainer/second/C", "greater than 0"),
+        ({"strength": 3.0}, "/trainer/strength", "not permitted"),
+        ({"loss": "crf"}, "/trainer/loss", "not permitted"),
+        ({"l1": 1.0}, "/trainer/l1", "sparse-group"),
+        ({"passes": 0}, "/trainer/passes", "greater than or equal to 1"),
+        ({"refit": {"kind": "sparseptron"}}, "/trainer/refit/kind", "sgd"),
+        ({"refit": {"kind": "mira", "C": -1.0}}, "/trainer/refit/C", "greater than 0"),
     ],
 )
 def test_specs_that_cannot_be_are_pointed_at(trainer, pointer, reason):
@@ -169,5 +168,5 @@ def test_specs_that_cannot_be_are_pointed_at(trainer, pointer, reason):
 
 
 def test_a_spec_that_was_stored_is_read_again():
-    spec = spec_of({"budget": 7, "second": {"kind": "sgd-l1"}})
+    spec = spec_of({"budget": 7, "refit": {"kind": "sgd-l1"}})
     assert parse_job(spec.model_dump(mode="json")) == spec
