@@ -1,8 +1,8 @@
 """Slow, obvious twins of the kernels, written from the definitions and sharing no code with them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, product
-from math import exp, log
+from itertools import product
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,36 +19,53 @@ def sequences(length: int, labels: int) -> Iterator[tuple[int, ...]]:
 
 def score(emissions: Array, transitions: Array, path: Sequence[int]) -> float:
     """Sum of the scores along a path. Transitions are (Y, Y), or (n, Y, Y) with those into each token."""
-    total = float(sum(emissions[t, y] for t, y in enumerate(path)))
+    return float(_along(emissions, transitions, np.array([path], np.int64))[0])
+
+
+def scored(
+    emissions: Array, transitions: Array, keep: Keep = lambda _: True
+) -> tuple[NDArray[np.int64], Array]:
+    """Every labelling to `keep`, (paths, n), and the sum of the scores along each."""
+    n, labels = emissions.shape
+    paths = np.array([path for path in sequences(n, labels) if keep(path)], np.int64).reshape(-1, n)
+    return paths, _along(emissions, transitions, paths)
+
+
+def _along(emissions: Array, transitions: Array, paths: NDArray[np.int64]) -> Array:
+    n = paths.shape[1]
     if transitions.ndim == 2:
-        transitions = np.broadcast_to(transitions, (len(path), *transitions.shape))
-    return total + float(sum(transitions[t, a, b] for t, (a, b) in enumerate(pairwise(path), start=1)))
+        transitions = np.broadcast_to(transitions, (n, *transitions.shape))
+    totals = np.zeros(len(paths))
+    for t in range(n):
+        totals += emissions[t, paths[:, t]]
+        if t:
+            totals += transitions[t, paths[:, t - 1], paths[:, t]]
+    return totals
 
 
 def log_z(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> float:
     """log of the sum over every labelling, shifted so that it cannot overflow."""
-    scores = [score(emissions, transitions, path) for path in sequences(*emissions.shape) if keep(path)]
-    top = max(scores)
-    return top + log(sum(exp(s - top) for s in scores))
+    _, totals = scored(emissions, transitions, keep)
+    return float(totals.max() + np.log(np.exp(totals - totals.max()).sum()))
 
 
 def marginals(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> tuple[Array, Array]:
     """p(y_t) as (n, Y), and p(y_{t-1}, y_t) as (n, Y, Y), nothing at t = 0; of the labellings to `keep`."""
     n, labels = emissions.shape
-    z = log_z(emissions, transitions, keep)
+    paths, totals = scored(emissions, transitions, keep)
+    p = np.exp(totals - log_z(emissions, transitions, keep))
     tokens, pairs = np.zeros((n, labels)), np.zeros((n, labels, labels))
-    for path in filter(keep, sequences(n, labels)):
-        p = exp(score(emissions, transitions, path) - z)
-        for t, y in enumerate(path):
-            tokens[t, y] += p
-            if t:
-                pairs[t, path[t - 1], y] += p
+    for t in range(n):
+        np.add.at(tokens[t], paths[:, t], p)
+        if t:
+            np.add.at(pairs[t], (paths[:, t - 1], paths[:, t]), p)
     return tokens, pairs
 
 
 def best(emissions: Array, transitions: Array) -> tuple[int, ...]:
     """The labelling with the highest score."""
-    return max(sequences(*emissions.shape), key=lambda path: score(emissions, transitions, path))
+    paths, totals = scored(emissions, transitions)
+    return tuple(paths[totals.argmax()].tolist())
 
 
 def nbest(
@@ -56,18 +73,18 @@ def nbest(
 ) -> list[tuple[tuple[int, ...], float]]:
     """The k labellings with the highest scores, each with its probability; of equals by their labels from the end."""
     z = log_z(emissions, transitions, keep)
-    found = [
-        (path, score(emissions, transitions, path)) for path in sequences(*emissions.shape) if keep(path)
-    ]
-    found.sort(key=lambda pair: (-pair[1], pair[0][::-1]))
+    paths, totals = scored(emissions, transitions, keep)
+    found = sorted(
+        zip(map(tuple, paths.tolist()), totals.tolist(), strict=True), key=lambda f: (-f[1], f[0][::-1])
+    )
     return [(path, exp(total - z)) for path, total in found[:k]]
 
 
 def least_risk(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> tuple[int, ...]:
     """The labelling of which most labels are right by expectation."""
     tokens, _ = marginals(emissions, transitions, keep)
-    kept = filter(keep, sequences(*emissions.shape))
-    return max(kept, key=lambda path: sum(tokens[t, y] for t, y in enumerate(path)))
+    paths, hopes = scored(tokens, np.zeros((tokens.shape[1],) * 2), keep)
+    return tuple(paths[hopes.argmax()].tolist())
 
 
 #: Attributes, labels and, where there are any, edge attributes.

@@ -23,11 +23,11 @@ def decoded(sentence: Sentence, w: Array, attributes: int, cost: float) -> tuple
     emissions += cost
     for t, y in enumerate(sentence.gold):
         emissions[t, y] -= cost
-    scored = [(naive.score(emissions, transitions, path), path) for path in naive.sequences(*emissions.shape)]
-    top = max(scored)[0]
-    if any(0 < top - each < 1e-9 for each, _ in scored):
+    paths, totals = naive.scored(emissions, transitions)
+    top = totals.max()
+    if ((top - totals > 0) & (top - totals < 1e-9)).any():
         raise Tie
-    return min((path for each, path in scored if each == top), key=lambda path: path[::-1])
+    return min(map(tuple, paths[totals == top].tolist()), key=lambda path: path[::-1])
 
 
 def prox_grad(

@@ -21,7 +21,7 @@ from core.corpus.lines import (
     byte_fault,
     record,
 )
-from core.jit import kernel
+from core.jit import inner, kernel
 
 #: Real corpora have under 20 columns; the bound keeps a line of a million letters from as many columns.
 MAX_COLUMNS = 256
@@ -48,7 +48,7 @@ _STATE_SIZE = OWN_STATE + 6
 _RAGGED, _NARROW, _WIDE = range(OWN_FAULTS, OWN_FAULTS + 3)
 
 
-@kernel
+@inner
 def _is_document_start(buffer: Bytes, start: int) -> bool:
     """Whether a field of ten bytes reads -DOCSTART-."""
     marker = (45, 68, 79, 67, 83, 84, 65, 82, 84, 45)
@@ -58,7 +58,7 @@ def _is_document_start(buffer: Bytes, start: int) -> bool:
     return k == _MARKER_SIZE
 
 
-@kernel
+@inner
 def _width_fault(count: int, least: int, most: int, state: Places, faults: Places) -> bool:
     """Check the number of fields of a token line; the first good line sets what the others must have."""
     if state[_WIDTH] == 0:

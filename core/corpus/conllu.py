@@ -24,7 +24,7 @@ from core.corpus.lines import (
     byte_fault,
     record,
 )
-from core.jit import kernel
+from core.jit import inner, kernel
 
 #: The fields of a line, in their order.
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -60,7 +60,7 @@ def _number(buffer: Bytes, start: int, stop: int, found: Places) -> int:
     return start if buffer[start] == 48 and i - start > 1 else i
 
 
-@kernel
+@inner
 def _line_kind(buffer: Bytes, start: int, stop: int, found: Places) -> int:
     """What the first field says: a word with its number in found[0], a range or an empty node, or neither."""
     i = _number(buffer, start, stop, found)
@@ -77,7 +77,7 @@ def _line_kind(buffer: Bytes, start: int, stop: int, found: Places) -> int:
     return _IS_OTHER if sound and separator == 46 and found[0] > 0 else _NEITHER
 
 
-@kernel
+@inner
 def _is_blank(buffer: Bytes, start: int, stop: int) -> bool:
     """Whether there is nothing but spaces and tabs."""
     i = start
@@ -99,7 +99,7 @@ def _split(buffer: Bytes, start: int, bounds: Places) -> tuple[int, int]:
     return stop, tabs
 
 
-@kernel
+@inner
 def _word(chosen: Places, bounds: Places, number: int, state: Places, spans: Places, faults: Places) -> None:
     """Take the chosen fields of the line of a word."""
     if number != state[_WORD] + 1:

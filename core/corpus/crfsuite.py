@@ -26,7 +26,7 @@ from core.corpus.lines import (
     byte_fault,
     record,
 )
-from core.jit import inlined, kernel, readonly
+from core.jit import inlined, inner, kernel, readonly
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _AT, _BACKSLASH = 9, 10, 13, 32, 58, 64, 92
 
@@ -131,7 +131,7 @@ def _field(text: Bytes, i: int, bounds: Places, at: int) -> int:
     return i
 
 
-@kernel
+@inner
 def _behind_blanks(text: Bytes, i: int) -> int:
     """The end of the line when only blanks come before it, else `i`."""
     j = i

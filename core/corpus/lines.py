@@ -13,7 +13,7 @@ import numpy as np
 from core.corpus.arrays import Bytes, Ids, Places
 from core.corpus.corpus import Corpus
 from core.errors import Fault, Invalid
-from core.jit import kernel
+from core.jit import inner, kernel
 
 #: A reader stops looking after this many faults: nobody mends more at one go.
 MAX_FAULTS = 100
@@ -34,7 +34,7 @@ LONG, CONTROL, ENCODING = range(3)
 OWN_FAULTS = 3
 
 
-@kernel
+@inner
 def sequence_length(buffer: Bytes, i: int, stop: int) -> int:
     """Bytes of the well-formed UTF-8 character at `i`, 0 if there is none (Unicode standard, table 3-7)."""
     lead = buffer[i]
@@ -77,7 +77,7 @@ def record(state: Places, faults: Places, kind: int, a: int, b: int) -> None:
     state[FAULTS] += 1
 
 
-@kernel
+@inner
 def byte_fault(buffer: Bytes, start: int, stop: int, state: Places, faults: Places) -> bool:
     """Check the bytes of a line for control characters, a tab apart, and for encoding."""
     for i in range(start, stop):

@@ -26,7 +26,7 @@ from core.corpus.lines import (
 )
 from core.corpus.segmentation import Coding
 from core.corpus.vocabulary import Vocabulary
-from core.jit import kernel
+from core.jit import inner, kernel
 
 #: What to do with `/tag` after a word: nothing (a slash is a character), leave it out, or make it part of the labels.
 Tags = Literal["none", "strip", "use"]
@@ -39,7 +39,7 @@ _CHARACTERS, _WORDS, _ENDS, _STATE_SIZE = range(OWN_STATE, OWN_STATE + 4)
 _UNTAGGED = OWN_FAULTS
 
 
-@kernel
+@inner
 def _blank_length(buffer: Bytes, i: int, stop: int) -> int:
     """Bytes of the blank at `i`, 0 if none stands there."""
     if buffer[i] == 32 or buffer[i] == 9:
@@ -49,7 +49,7 @@ def _blank_length(buffer: Bytes, i: int, stop: int) -> int:
     return 0
 
 
-@kernel
+@inner
 def _slash(buffer: Bytes, start: int, stop: int) -> int:
     """Place of the slash before the tag of a word: the last, with something on either side; `stop` if none is."""
     i = stop - 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.corpus.arrays import Bytes, Ids, Places
 from core.errors import Fault, Invalid
-from core.jit import kernel, readonly
+from core.jit import inner, kernel, readonly
 
 #: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd
 #: constant; the end is a murmur-like finisher, because the table uses the low bits only.
@@ -55,7 +55,7 @@ def hash_bytes(buffer: Bytes, start: int, stop: int) -> np.uint64:
     return h ^ (h >> _S32)
 
 
-@kernel
+@inner
 def same_bytes(a: Bytes, a_start: int, b: Bytes, b_start: int, length: int) -> bool:
     """Whether two runs of `length` bytes are equal."""
     i = 0

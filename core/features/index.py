@@ -18,7 +18,7 @@ from core.corpus.vocabulary import Vocabulary
 from core.features.settled import Features, Place
 from core.features.template import MAX_ROW, Template, wapiti_boundary
 from core.inference import vector as v
-from core.jit import inlined, kernel, readonly
+from core.jit import inlined, inner, kernel, readonly
 
 UNKNOWN = -1
 
@@ -207,7 +207,7 @@ def find(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64) -> i
     return -1
 
 
-@kernel
+@inner
 def _insert(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64, row: int) -> None:
     mask = np.uint64(keys.shape[0] - 1)
     cell = key & mask

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.learn.evaluation import Model
 from core.learn.problem import Sequences
 from core.learn.rows import PLAIN, Rows, add_to_row, edge_row, load_edges, value_of
@@ -88,7 +88,7 @@ def _catch_up(r: Rows, g: Rates, row: Any, now: float, p: Plan) -> None:
         g.paid[row] = now
 
 
-@kernel
+@inner
 def _catch_up_sentence(data: Sequences, sentence: int, r: Rows, g: Rates, now: float, p: Plan) -> None:
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for k in range(data.starts[begin], data.starts[end]):
@@ -128,7 +128,7 @@ def _step_row(
         v.store(r.weights, k, stepped)
 
 
-@kernel
+@inner
 def _step_blocks(
     data: Sequences, token: int, at: int, after: float, rate: float, r: Rows, g: Rates, c: Chain, p: Plan
 ) -> None:
@@ -140,7 +140,7 @@ def _step_blocks(
             _step_row(r, g, row + y, 1.0, rate, c.matrices, at + y * p.width, p)
 
 
-@kernel
+@inner
 def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, after: float, rate: float, paired: bool,
     r: Rows, g: Rates, c: Chain, p: Plan,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel, readonly
+from core.jit import inlined, inner, kernel, readonly
 from core.learn.evaluation import Model, Weights, sequence_posterior
 from core.learn.pairs import (
     Occurrences,
@@ -100,7 +100,7 @@ def _part(o: Occurrences, k: Any, marginals: Floats, at: Any, acc: Any) -> Any:
     return v.add(row, acc)
 
 
-@kernel
+@inner
 def _sum_rows(o: Occurrences, a: int, marginals: Floats, width: int, sums: NDArray[np.float64]) -> None:
     """sums = marginals of the tokens at which attribute a occurs, added up; three vectors at a time."""
     first, last = o.starts[a], o.starts[a + 1]

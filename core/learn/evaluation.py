@@ -11,7 +11,7 @@ from core.inference import chain as ch
 from core.inference import log_chain
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import kernel
+from core.jit import inner, kernel
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import (
     EVERYTHING,
@@ -41,7 +41,7 @@ class Model(NamedTuple):
     width: int
 
 
-@kernel
+@inner
 def score_tokens(data: Sequences, sentence: int, m: Model, psi: Floats, at: int) -> None:
     """Scores of every label at every token of a sentence, into `psi` from row `at` on."""
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
@@ -66,7 +66,7 @@ def score_edges(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at
     return ch.edges_of_tokens(e, c, m.labels, m.width)
 
 
-@kernel
+@inner
 def scored_loss(gold: float, n: Any, own: Edges, shift: float, m: Model, c: Chain, at: Any) -> float:
     """-log p of labels that score `gold`, from the scores in `c`, which are used up; NaN if only logarithms will do."""
     shifts = ch.exponentiate(c, at, n, own, shift, m.labels, m.width)
@@ -80,13 +80,13 @@ def scored_loss(gold: float, n: Any, own: Edges, shift: float, m: Model, c: Chai
     return float(log_z - gold)
 
 
-@kernel
+@inner
 def log_loss(gold: float, n: Any, own: Edges, m: Model, c: Chain, at: Any) -> float:
     """The same by logarithms."""
     return float(log_chain.log_forward(c, at, n, own, m.labels, m.width) - gold)
 
 
-@kernel
+@inner
 def sequence_loss(data: Sequences, sentence: int, m: Model, e: Edges, c: Chain, at: Any) -> float:
     """-log p(gold | sentence)."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]

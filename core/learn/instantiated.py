@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel, readonly
+from core.jit import inlined, inner, kernel, readonly
 from core.learn.evaluation import Model, sequence_posterior
 from core.learn.margin import ASCENT, Direction, Rule, add_expected, add_wrong, direction, violation
 from core.learn.problem import Problem, Sequences
@@ -197,7 +197,7 @@ def _clear(weights: Floats, first: Any, last: Any) -> None:
         v.store(weights, j, v.zero(weights))
 
 
-@kernel
+@inner
 def _lay_out(data: Sequences, sentence: int, s: Store, k: Task) -> None:
     """Put a sentence on the bench."""
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
@@ -221,7 +221,7 @@ def _lay_out(data: Sequences, sentence: int, s: Store, k: Task) -> None:
                     _add_row(s, k, row, 1.0, first + y * k.width)
 
 
-@kernel
+@inner
 def _lay_out_transitions(s: Store, k: Task) -> float:
     """Put the transitions on the bench; returns the shift of those that are exponentiated."""
     first = k.bench.tokens * k.width
@@ -259,7 +259,7 @@ def _exists(k: Task, weight: Any) -> bool:
     return bool((k.mask[weight // v.LANES] >> np.uint8(weight % v.LANES)) & np.uint8(1))
 
 
-@kernel
+@inner
 def _move(count: int, rate: float, s: Store, k: Task) -> bool:
     """w += rate * direction; rows that it touches come to exist. Returns whether anything moved."""
     moved, kind = False, s.values.dtype.type

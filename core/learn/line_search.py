@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.learn.evaluation import Model, log_loss, score_edges, score_tokens, scored_loss
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import edge_row, read_edges
@@ -90,7 +90,7 @@ def _stamp(row: Any, number: int, count: int, s: Search) -> int:
     return count + 1
 
 
-@kernel
+@inner
 def unique_rows(data: Sequences, sentence: int, m: Model, paired: bool, number: int, s: Search) -> int:
     """List the rows that a sample uses, each once; returns how many."""
     count = 0
@@ -108,7 +108,7 @@ def unique_rows(data: Sequences, sentence: int, m: Model, paired: bool, number: 
     return count
 
 
-@kernel
+@inner
 def _norm(s: Search, count: int, m: Model) -> float:
     """|w|_1 over the sample's rows."""
     norm = 0.0
@@ -137,7 +137,7 @@ def _gathered(data: Sequences, sentence: int, m: Model, c: Chain, out: Scores) -
             v.store(out.matrices, k, v.load(c.matrices, k))
 
 
-@kernel
+@inner
 def measure_before(data: Sequences, sentence: int, m: Model, count: int, s: Search) -> float:
     """Keep the scores without a step; returns the norm of the sample's `count` rows."""
     _gathered(data, sentence, m, s.chain, s.before)
@@ -163,7 +163,7 @@ def _product(direction: Floats, before: Floats, after: Floats, first: Any, last:
     return total
 
 
-@kernel
+@inner
 def _promise(length: int, m: Model, paired: bool, c: Chain, s: Search) -> float:
     """What the loss would fall by over the scheduled step if it went on as it begins. `c` has the direction."""
     size = m.labels * m.width
@@ -175,7 +175,7 @@ def _promise(length: int, m: Model, paired: bool, c: Chain, s: Search) -> float:
     return fall
 
 
-@kernel
+@inner
 def _put_between(length: int, m: Model, part: float, s: Search) -> float:
     """The scores of a trial, `part` times the scheduled step; returns the shift of the transitions."""
     size = m.labels * m.width
@@ -187,7 +187,7 @@ def _put_between(length: int, m: Model, part: float, s: Search) -> float:
     return ch.set_edges(m.labels, m.width, s.edges)
 
 
-@kernel
+@inner
 def _loss_at(data: Sequences, sentence: int, part: float, m: Model, s: Search) -> float:
     """The sample's loss at `part` times the scheduled step."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
@@ -204,7 +204,7 @@ def _loss_at(data: Sequences, sentence: int, part: float, m: Model, s: Search) -
     return loss
 
 
-@kernel
+@inner
 def best_part(
     data: Sequences, sentence: int, m: Model, paired: bool, count: int, norm: float, strength: float, c: Chain,
     s: Search,

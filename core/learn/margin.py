@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.learn.evaluation import Model, score_edges, score_tokens, sequence_posterior
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import PLAIN, Rows, edge_row, load_edges, read_edges, subtract_gold, value_of
@@ -75,7 +75,7 @@ def _add_one(d: Direction, row: Any, label: Any, one: int, count: int, width: in
     return count
 
 
-@kernel
+@inner
 def add_wrong(
     data: Sequences, sentence: int, decoded: NDArray[np.int32], count: int, d: Direction, second: Floats,
     attributes: int, labels: int, edges: bool, width: int,
@@ -116,7 +116,7 @@ def _add_to_place(d: Direction, row: Any, value: Any, steps: Floats, at: Any, wi
         v.store(d.sums, place + j, v.fma(value_v, v.load(steps, at + j), v.load(d.sums, place + j)))
 
 
-@kernel
+@inner
 def add_expected(
     data: Sequences, sentence: int, count: int, d: Direction, c: Chain, attributes: int, labels: int, edges: bool,
     width: int,
@@ -147,7 +147,7 @@ def add_expected(
     return count
 
 
-@kernel
+@inner
 def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
     """Drop what has no weight; returns |d|^2."""
     acc = v.zero(d.sums)
@@ -192,7 +192,7 @@ def _step(rule: Rule, loss: float, norm: float) -> float:
     return min(rule.limit, loss / norm)
 
 
-@kernel
+@inner
 def _move(
     d: Direction, count: int, step: float, updates: float, averaged: bool, r: Rows, a: Floats, width: int
 ) -> None:
@@ -208,7 +208,7 @@ def _move(
                 v.store(a, k, v.fma(past, x, v.load(a, k)))
 
 
-@kernel
+@inner
 def _confidence_step(
     d: Direction, count: int, rule: Rule, loss: float, r: Rows, variance: Floats, width: int
 ) -> float:
@@ -228,7 +228,7 @@ def _confidence_step(
     return max((-b + sqrt(max(inside, 0.0))) / (4.0 * phi * spread), 0.0)
 
 
-@kernel
+@inner
 def _move_by_variance(
     d: Direction, count: int, rule: Rule, alpha: float, r: Rows, variance: Floats, width: int
 ) -> None:
@@ -259,7 +259,7 @@ class Scene(NamedTuple):
     d: Direction
 
 
-@kernel
+@inner
 def _sample_direction(
     data: Sequences, sentence: int, m: Model, count: int, s: Scene, second: Floats
 ) -> tuple[int, float]:
@@ -291,7 +291,7 @@ def _take(s: Scene, count: int, loss: float, number: int, r: Rows, second: Float
     return True
 
 
-@kernel
+@inner
 def _load_transitions(r: Rows, s: Scene) -> float:
     """Transitions as the rule needs them: exponentials for marginals, else scores for Viterbi."""
     if s.rule.kind == ASCENT:

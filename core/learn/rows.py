@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats, set_edges
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.learn.problem import Sequences
 
 
@@ -218,7 +218,7 @@ def census(weights: Floats) -> tuple[int, float, float]:
     return active, norm1, norm2
 
 
-@kernel
+@inner
 def subtract_gold(c: Chain, at: Any, gold: NDArray[np.int32], begin: int, n: int, width: int) -> None:
     """Turn the marginals in `beta` into the direction of ascent: gold - marginal; and those in `matrices`, if any."""
     kind = c.beta.dtype.type

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.learn.evaluation import Model, sequence_posterior
 from core.learn.line_search import Search, best_part, measure_before, unique_rows
 from core.learn.pairs import Pairs
@@ -107,7 +107,7 @@ class Swept(NamedTuple):
     values: Floats  # (parameters,)
 
 
-@kernel
+@inner
 def _move_row(p: Swept, row: int, r: Rows, width: int, keep: bool) -> None:
     """Fill a row from what is swept, or keep what has become of it."""
     for i in range(p.pairs.starts[row], p.pairs.starts[row + 1]):
@@ -117,7 +117,7 @@ def _move_row(p: Swept, row: int, r: Rows, width: int, keep: bool) -> None:
             r.weights[row * width + p.pairs.labels[i]] = p.values[i]
 
 
-@kernel
+@inner
 def _move_rows(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, k: Task, p: Swept, r: Rows, keep: bool
 ) -> None:
@@ -146,7 +146,7 @@ def _rescale(weights: Floats, scale: float, mean: Mean) -> None:
     mean.totals[0] = 0.0
 
 
-@kernel
+@inner
 def _add_steps(
     data: Sequences, sentence: int, at: Any, rate: float, mark: float, k: Task, r: Rows, c: Chain
 ) -> None:
@@ -169,7 +169,7 @@ def _add_steps(
                     add_to_row(r, row + y, kind(rate), c.matrices, step + y * k.width, k.width)
 
 
-@kernel
+@inner
 def _add_edge_steps(
     attributes: int, labels: int, rate: float, mark: float, r: Rows, c: Chain, width: int
 ) -> None:
@@ -185,7 +185,7 @@ def _settle(row: Any, mark: Any, r: Rows, width: int) -> None:
     r.touched[row] = mark
 
 
-@kernel
+@inner
 def _settle_rows(data: Sequences, sentence: int, before: float, k: Task, r: Rows) -> None:
     """Pay what the rows of a sentence owe at u = before."""
     mark = r.touched.dtype.type(before)
@@ -199,14 +199,14 @@ def _settle_rows(data: Sequences, sentence: int, before: float, k: Task, r: Rows
                 _settle(row + y, mark, r, k.width)
 
 
-@kernel
+@inner
 def _settle_edges(k: Task, before: float, r: Rows) -> None:
     mark = r.touched.dtype.type(before)
     for row in range(k.attributes, k.blocks):
         _settle(row, mark, r, k.width)
 
 
-@kernel
+@inner
 def _edge_direction(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, pairs: Floats, labels: int, width: int
 ) -> None:
@@ -242,7 +242,7 @@ def batch_direction(
     return loss, paired
 
 
-@kernel
+@inner
 def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, rate: float, before: float, after: float,
     paired: bool, k: Task, r: Rows, c: Chain, p: Swept,
@@ -290,7 +290,7 @@ def _follow(
     mean.totals[1] += 1.0
 
 
-@kernel
+@inner
 def _searched_step(
     data: Sequences, order: NDArray[np.int64], i: int, rate: float, before: float, after: float, paired: bool, k: Task,
     r: Rows, m: Model, c: Chain, s: Search, p: Swept,

@@ -17,7 +17,7 @@ from core.inference import log_chain
 from core.inference.chain import Chain, Edges, Floats
 from core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
 from core.inference.nbest import Lists, lists, nbest
-from core.jit import inlined, kernel
+from core.jit import inlined, inner, kernel
 from core.model.tagger import Coded, Extra, RichWeights, Scratch, Tagger, Weights, score, score_edges
 
 
@@ -120,7 +120,7 @@ def _scored(
     return s.matrices, labels * width
 
 
-@kernel
+@inner
 def _sum_up(
     sentence: int,
     begin: int,

@@ -19,7 +19,7 @@ from core.features.matching import Text
 from core.features.several import NO_CELLS, Family
 from core.inference import vector as v
 from core.inference.chain import Floats, viterbi
-from core.jit import kernel, readonly
+from core.jit import inner, kernel, readonly
 from core.model.file import CorruptModel, load
 from core.model.model import Model
 from core.specs_base import pointer
@@ -78,7 +78,7 @@ class Extra(NamedTuple):
     values: NDArray[np.float32]  # or empty when all are 1
 
 
-@kernel
+@inner
 def find_attributes(
     w: Lookup, codes: NDArray[np.int32], begin: int, end: int, token: int, s: Scratch, missing: int
 ) -> None:
@@ -97,7 +97,7 @@ def find_attributes(
         s.found[template] = attribute if attribute >= 0 else missing
 
 
-@kernel
+@inner
 def _add_extra(w: Weights, x: Extra, token: int, row: int, width: int, scores: Floats) -> None:
     """Add to the scores of a token what its attributes of several values bring."""
     for k in range(x.starts[token], x.starts[token + 1]):
