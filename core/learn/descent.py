@@ -165,8 +165,11 @@ class Descent(Trainer):
     def _calibrate(
         self, problem: Problem, state: State, seed: int, mask: NDArray[np.uint8]
     ) -> Iterator[Report]:
-        sample = problem.sample(CALIBRATION_SEQUENCES)
-        start = state["weights"].copy() if state["weights"].any() else None
+        # Most rows do not occur in the sample: without them a trial takes a third of the time.
+        sample, rows = problem.sample(CALIBRATION_SEQUENCES).occurring()
+        mask = mask.reshape(problem.rows, -1)[rows].reshape(-1)
+        weights = state["weights"].reshape(problem.rows, -1)
+        start = weights[rows].reshape(-1) if weights.any() else None
         best = (np.inf, 0.0)
 
         def objective_after(eta0: float) -> float:

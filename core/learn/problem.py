@@ -127,6 +127,17 @@ class Problem:
             ),
         )
 
+    def rows_with(self, used: NDArray[np.bool_], used_edges: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The rows of weights that are left with only the attributes and edge attributes marked."""
+        transitions = np.ones(len(self.labels), np.bool_)
+        return np.flatnonzero(np.concatenate([used, transitions, np.repeat(used_edges, len(self.labels))]))
+
+    def occurring(self) -> tuple["Problem", NDArray[np.int64]]:
+        """The problem without attributes that none of its tokens has, and the rows of weights it is left with."""
+        used, used_edges = np.zeros(self.attributes, np.bool_), np.zeros(self.edge_attributes, np.bool_)
+        used[self.data.rows], used_edges[self.data.edge_rows] = True, True
+        return self.with_attributes(used, used_edges), self.rows_with(used, used_edges)
+
     def subset(self, chosen: NDArray[np.int64]) -> "Problem":
         """The problem restricted to the sentences `chosen`, in that order."""
         offsets, starts = self.data.offsets, self.data.starts

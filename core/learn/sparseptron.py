@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from core.inference import vector as v
@@ -133,9 +132,7 @@ class Selected:
         edges = templates.transitions is not None and bool(kept[templates.transitions])
         self.problem = replace(problem.with_attributes(used, used_edges), edges=edges)
         self._whole = problem
-        transitions = np.ones(len(problem.labels), np.bool_)
-        blocks = np.repeat(used_edges, len(problem.labels))
-        self._rows: NDArray[np.int64] = np.flatnonzero(np.concatenate([used, transitions, blocks]))
+        self._rows = problem.rows_with(used, used_edges)
 
     def spread(self, weights: Weights) -> Weights:
         """Weights of the selected features as weights of all."""
