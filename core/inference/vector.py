@@ -156,16 +156,24 @@ minimum = _binary(lambda builder, a, b: builder.select(builder.fcmp_ordered("<",
 
 
 @intrinsic
-def chosen(typingctx, bits, a, b):
-    """Lane i of `a` where bit i of the byte is set, else of `b`."""
-    if not (bits == types.uint8 and isinstance(a, Vector) and a == b):
+def kept(typingctx, bits, value):
+    """Lane i of `value` where bit i of the byte is set, else zero.
+
+    Each lane tests its own bit of the spread byte. A bit cast to a lane would be fewer words here, and a move bit by
+    bit on a processor without mask registers.
+    """
+    if not (bits == types.uint8 and isinstance(value, Vector)):
         return None
 
     def codegen(context, builder, signature, args):
-        flags = builder.bitcast(args[0], ir.VectorType(ir.IntType(1), LANES))
-        return builder.select(flags, args[1], args[2])
+        integer = ir.IntType(8 * _itemsize(value))
+        lanes = ir.VectorType(integer, LANES)
+        own = ir.Constant(lanes, [1 << i for i in range(LANES)])
+        set_ = builder.and_(_splatted(builder, builder.zext(args[0], integer)), own)
+        mask = builder.sext(builder.icmp_unsigned("==", set_, own), lanes)
+        return builder.bitcast(builder.and_(builder.bitcast(args[1], lanes), mask), args[1].type)
 
-    return a(bits, a, b), codegen
+    return value(bits, value), codegen
 
 
 def _call(builder, name: str, vector_type, args):

@@ -21,7 +21,7 @@ from core.inference.chain import Chain, Edges, Floats
 from core.jit import inlined, inner, kernel
 from core.learn.evaluation import Model
 from core.learn.problem import Sequences
-from core.learn.rows import PLAIN, Rows, add_to_row, edge_row, load_edges, value_of
+from core.learn.rows import PLAIN, Rows, add_to_row, edge_row, existing, load_edges, value_of
 from core.learn.updates import batch_direction
 
 ADF, MADF = 0, 1
@@ -121,11 +121,8 @@ def _step_row(
     value_v = v.splat(kind(rate * value))
     for j in range(0, p.width, v.LANES):
         k = row * p.width + j
-        here = v.load(r.weights, k)
-        stepped = v.fma(v.multiply(value_v, v.load(g.scale, k)), v.load(steps, at + j), here)
-        if r.mask.shape[0] > 0:
-            stepped = v.chosen(r.mask[k // v.LANES], stepped, here)
-        v.store(r.weights, k, stepped)
+        step = existing(r, k, v.load(steps, at + j))
+        v.store(r.weights, k, v.fma(v.multiply(value_v, v.load(g.scale, k)), step, v.load(r.weights, k)))
 
 
 @inner

@@ -156,7 +156,7 @@ def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
         for j in range(0, width, v.LANES):
             x = v.load(d.sums, i * width + j)
             if r.mask.shape[0] > 0:
-                x = v.chosen(r.mask[(row * width + j) // v.LANES], x, v.zero(d.sums))
+                x = v.kept(r.mask[(row * width + j) // v.LANES], x)
                 v.store(d.sums, i * width + j, x)
             acc = v.fma(x, x, acc)
     return float(v.total(acc))

@@ -110,6 +110,8 @@ def prefetch(data: Sequences, token: int, r: Rows, reading: Reading, width: int)
             at = np.int64(data.rows[k]) * width
             v.prefetch(r.weights, at)
             v.prefetch(r.weights, at + width - 1)
+            if r.mask.shape[0] > 0:
+                v.prefetch(r.mask, at // v.LANES)
             if reading.sign != 0.0:
                 v.prefetch(r.touched, np.int64(data.rows[k]))
 
@@ -184,16 +186,20 @@ def settle_row(r: Rows, row: Any, owed: Any, width: int) -> None:
 
 
 @inlined
+def existing(r: Rows, at: Any, step: Any) -> Any:
+    """The lanes of a step that have a weight, of the eight from `at` on; zero in the others."""
+    if r.mask.shape[0] > 0:
+        step = v.kept(r.mask[at // v.LANES], step)
+    return step
+
+
+@inlined
 def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: Any, width: int) -> None:
     """row += value * step, where weights exist."""
     value_v = v.splat(r.weights.dtype.type(value))
     for j in range(0, width, v.LANES):
         k = row * width + j
-        here = v.load(r.weights, k)
-        stepped = v.fma(value_v, v.load(step, at + j), here)
-        if r.mask.shape[0] > 0:
-            stepped = v.chosen(r.mask[k // v.LANES], stepped, here)
-        v.store(r.weights, k, stepped)
+        v.store(r.weights, k, v.fma(value_v, existing(r, k, v.load(step, at + j)), v.load(r.weights, k)))
 
 
 @kernel

@@ -150,14 +150,19 @@ def _rescale(weights: Floats, scale: float, mean: Mean) -> None:
 def _add_steps(
     data: Sequences, sentence: int, at: Any, rate: float, mark: float, k: Task, r: Rows, c: Chain
 ) -> None:
-    """Add rate * `beta` to the rows of a sentence, rate * `matrices` to its edge blocks, and mark them touched."""
+    """Add rate * `beta` to the rows of a sentence, rate * `matrices` to its edge blocks, and mark them touched.
+
+    Not where rows owe nothing: a mark costs a line of the cache.
+    """
     kind = r.touched.dtype.type
+    marked = k.mode == CUMULATIVE or k.mode == CLIPPING
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
         step = (at + token - begin) * k.width
         for cell in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[cell])
-            r.touched[row] = kind(mark)
+            if marked:
+                r.touched[row] = kind(mark)
             add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, k.width)
     if c.matrices.shape[0] > 0:
         for token in range(begin + 1, end):
@@ -165,7 +170,8 @@ def _add_steps(
             for cell in range(data.edge_starts[token], data.edge_starts[token + 1]):
                 row = edge_row(data, cell, k.blocks, k.labels)
                 for y in range(k.labels):
-                    r.touched[row + y] = kind(mark)
+                    if marked:
+                        r.touched[row + y] = kind(mark)
                     add_to_row(r, row + y, kind(rate), c.matrices, step + y * k.width, k.width)
 
 

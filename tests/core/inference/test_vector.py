@@ -24,6 +24,11 @@ def _thresholded(source, threshold, out):
 
 
 @kernel
+def _kept(bits, source, out):
+    v.store(out, 0, v.kept(bits[0], v.load(source, 0)))
+
+
+@kernel
 def _squares_flushed(source, out):
     before = v.flush_denormals()
     for i in range(0, source.size, v.LANES):
@@ -62,6 +67,15 @@ def test_soft_threshold_shrinks_and_stops_at_zero():
     out = np.empty_like(source)
     _thresholded(source, np.float32(1.0), out)
     assert out.tolist() == [2.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lanes_are_kept_where_their_bit_is_set(dtype):
+    values, out = np.array([1, -2, np.inf, 4, 5, 6, -7, 8], dtype), v.zeros(8, dtype)
+    for bits in range(256):
+        _kept(np.array([bits], np.uint8), values, out)
+        flags = np.unpackbits(np.array([bits], np.uint8), bitorder="little").astype(bool)
+        np.testing.assert_array_equal(out, np.where(flags, values, 0))
 
 
 def test_denormals_are_flushed_inside_and_kept_outside():
