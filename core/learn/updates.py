@@ -155,7 +155,7 @@ def _add_steps(
     Not where rows owe nothing: a mark costs a line of the cache.
     """
     kind = r.touched.dtype.type
-    marked = k.mode == CUMULATIVE or k.mode == CLIPPING
+    marked = k.mode in (CUMULATIVE, CLIPPING)
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
         step = (at + token - begin) * k.width
