@@ -26,6 +26,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 #: Sums may be reordered and multiply-adds fused, so that loops vectorise. NaN and infinity keep their meaning:
 #: overflow checks rely on it.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+#: Zero as an argument of a kernel: of a literal one, what is called would be compiled anew.
+ZERO: Any = np.int64(0)
 
 
 def _point_cache_at_sources() -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.inference import vector as v
-from core.jit import inlined, kernel
+from core.jit import ZERO, inlined, kernel
 
 Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
 
@@ -101,7 +101,7 @@ def set_edges(labels: int, width: int, e: Edges) -> float:
             e.forward[i * width + j] = 0
         for j in range(labels):
             e.backward[j * width + i] = e.forward[i * width + j]
-    return float(shift)
+    return np.float64(shift)
 
 
 @inlined
@@ -243,7 +243,7 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> No
             for j in range(0, width, v.LANES):
                 v.store(c.beta, row + j, last)
         elif e.step == 0:
-            _times(c.psi, row + width, e.backward, 0, labels, width, c.beta, row)
+            _times(c.psi, row + width, e.backward, ZERO, labels, width, c.beta, row)
         else:
             _dots(e.forward, (t + 1) * e.step, c.psi, row + width, labels, width, c.beta, row)
         scale = v.divide(one, v.splat(c.sums[t - 1])) if t > at else one

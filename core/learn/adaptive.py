@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel
+from core.jit import ZERO, inlined, inner, kernel
 from core.learn.evaluation import Model
 from core.learn.problem import Sequences
 from core.learn.rows import PLAIN, Rows, add_to_row, edge_row, existing, load_edges, value_of
@@ -142,7 +142,7 @@ def _update(
     data: Sequences, order: NDArray[np.int64], first: int, last: int, after: float, rate: float, paired: bool,
     r: Rows, g: Rates, c: Chain, p: Plan,
 ) -> None:  # fmt: skip
-    at = 0
+    at = ZERO
     for i in range(first, last):
         for token in range(data.offsets[order[i]], data.offsets[order[i] + 1]):
             for k in range(data.starts[token], data.starts[token + 1]):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel, readonly
+from core.jit import ZERO, inlined, inner, kernel, readonly
 from core.learn.evaluation import Model, Weights, sequence_posterior
 from core.learn.pairs import (
     Occurrences,
@@ -70,7 +70,7 @@ def _posteriors(
             continue
         for k in range(size):
             c.pairs[k] = 0
-        loss += sequence_posterior(data, sentence, m, edges, e, c, np.int64(0))
+        loss += sequence_posterior(data, sentence, m, edges, e, c, ZERO)
         for k in range(0, (end - begin) * m.width, v.LANES):
             v.store(marginals, begin * m.width + k, v.load(c.beta, k))
         if matrices.shape[0] > 0:

@@ -167,7 +167,7 @@ class Descent(Trainer):
     ) -> Iterator[Report]:
         # Most rows do not occur in the sample: without them a trial takes a third of the time.
         sample, rows = problem.sample(CALIBRATION_SEQUENCES).occurring()
-        mask = mask.reshape(problem.rows, -1)[rows].reshape(-1)
+        mask = readonly(mask.reshape(problem.rows, -1)[rows].reshape(-1), np.uint8)
         weights = state["weights"].reshape(problem.rows, -1)
         start = weights[rows].reshape(-1) if weights.any() else None
         best = (np.inf, 0.0)

@@ -11,7 +11,7 @@ from core.inference import chain as ch
 from core.inference import log_chain
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inner, kernel
+from core.jit import ZERO, inner, kernel
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import (
     EVERYTHING,
@@ -135,7 +135,7 @@ def _losses(data: Sequences, first: int, last: int, m: Model, e: Edges, c: Chain
     denormals = v.flush_denormals()
     for sentence in range(first, last):
         if data.offsets[sentence + 1] > data.offsets[sentence]:
-            loss += sequence_loss(data, sentence, m, e, c, np.int64(0))
+            loss += sequence_loss(data, sentence, m, e, c, ZERO)
     v.restore_denormals(denormals)
     return loss
 
@@ -146,9 +146,9 @@ def _decode(
 ) -> None:
     for sentence in range(first, last):
         begin, end = data.offsets[sentence], data.offsets[sentence + 1]
-        score_tokens(data, sentence, m, c.psi, 0)
+        score_tokens(data, sentence, m, c.psi, ZERO)
         if end > begin:
-            own = score_edges(data, sentence, m, e, c, 0)
+            own = score_edges(data, sentence, m, e, c, ZERO)
             ch.viterbi(c.psi, end - begin, own.scores, own.step, m.labels, m.width, out, begin)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel, readonly
+from core.jit import ZERO, inlined, inner, kernel, readonly
 from core.learn.evaluation import Model, sequence_posterior
 from core.learn.margin import ASCENT, Direction, Rule, add_expected, add_wrong, direction, violation
 from core.learn.problem import Problem, Sequences
@@ -238,18 +238,16 @@ def _lay_out_transitions(s: Store, k: Task) -> float:
 def _direction(data: Sequences, sentence: int, m: Model, k: Task) -> tuple[int, float]:
     """The direction of descent of the sentence on the bench, by row; (rows, loss)."""
     own = k.bench.data
-    # Typed, or what is called would be compiled for a literal zero as well.
-    none: Any = np.int64(0)
     if k.rule.kind != ASCENT:
-        loss = violation(own, none, m, k.rule, k.e, k.c, k.decoded)
+        loss = violation(own, ZERO, m, k.rule, k.e, k.c, k.decoded)
         count = add_wrong(
-            data, sentence, k.decoded, 0, k.d, k.nothing, k.attributes, k.labels, k.edges, k.width
+            data, sentence, k.decoded, ZERO, k.d, k.nothing, k.attributes, k.labels, k.edges, k.width
         )
         return count, loss
     k.c.pairs[:] = 0
-    loss = sequence_posterior(own, none, m, k.edges, k.e, k.c, none)
-    subtract_gold(k.c, 0, own.gold, none, own.offsets[1], k.width)
-    return add_expected(data, sentence, 0, k.d, k.c, k.attributes, k.labels, k.edges, k.width), loss
+    loss = sequence_posterior(own, ZERO, m, k.edges, k.e, k.c, ZERO)
+    subtract_gold(k.c, ZERO, own.gold, ZERO, own.offsets[1], k.width)
+    return add_expected(data, sentence, ZERO, k.d, k.c, k.attributes, k.labels, k.edges, k.width), loss
 
 
 @inlined

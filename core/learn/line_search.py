@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel
+from core.jit import ZERO, inlined, inner, kernel
 from core.learn.evaluation import Model, log_loss, score_edges, score_tokens, scored_loss
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import edge_row, read_edges
@@ -93,7 +93,7 @@ def _stamp(row: Any, number: int, count: int, s: Search) -> int:
 @inner
 def unique_rows(data: Sequences, sentence: int, m: Model, paired: bool, number: int, s: Search) -> int:
     """List the rows that a sample uses, each once; returns how many."""
-    count = 0
+    count: int = ZERO
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for cell in range(data.starts[begin], data.starts[end]):
         count = _stamp(np.int64(data.rows[cell]), number, count, s)
@@ -129,8 +129,8 @@ def _gathered(data: Sequences, sentence: int, m: Model, c: Chain, out: Scores) -
     """The sample's scores as the weights are now, by way of `c`."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
     read_edges(m.rows, m.blocks - m.labels, m.labels, m.reading, m.width, out.edges)
-    score_tokens(data, sentence, m, out.tokens, 0)
-    score_edges(data, sentence, m, out.edges, c, 0)
+    score_tokens(data, sentence, m, out.tokens, ZERO)
+    score_edges(data, sentence, m, out.edges, c, ZERO)
     size = m.labels * m.width
     if out.matrices.shape[0] > 0:
         for k in range(size, length * size, v.LANES):
@@ -167,11 +167,11 @@ def _product(direction: Floats, before: Floats, after: Floats, first: Any, last:
 def _promise(length: int, m: Model, paired: bool, c: Chain, s: Search) -> float:
     """What the loss would fall by over the scheduled step if it went on as it begins. `c` has the direction."""
     size = m.labels * m.width
-    fall = _product(c.beta, s.before.tokens, s.after.tokens, 0, length * m.width)
+    fall = _product(c.beta, s.before.tokens, s.after.tokens, ZERO, length * m.width)
     if s.before.matrices.shape[0] > 0:
         return fall + _product(c.matrices, s.before.matrices, s.after.matrices, size, length * size)
     if paired:
-        fall += _product(c.pairs, s.before.edges.scores, s.after.edges.scores, 0, size)
+        fall += _product(c.pairs, s.before.edges.scores, s.after.edges.scores, ZERO, size)
     return fall
 
 
@@ -179,11 +179,11 @@ def _promise(length: int, m: Model, paired: bool, c: Chain, s: Search) -> float:
 def _put_between(length: int, m: Model, part: float, s: Search) -> float:
     """The scores of a trial, `part` times the scheduled step; returns the shift of the transitions."""
     size = m.labels * m.width
-    _between(s.before.tokens, s.after.tokens, part, 0, length * m.width, s.chain.psi)
+    _between(s.before.tokens, s.after.tokens, part, ZERO, length * m.width, s.chain.psi)
     if s.before.matrices.shape[0] > 0:
         _between(s.before.matrices, s.after.matrices, part, size, length * size, s.chain.matrices)
         return 0.0
-    _between(s.before.edges.scores, s.after.edges.scores, part, 0, size, s.edges.scores)
+    _between(s.before.edges.scores, s.after.edges.scores, part, ZERO, size, s.edges.scores)
     return ch.set_edges(m.labels, m.width, s.edges)
 
 
@@ -191,16 +191,15 @@ def _put_between(length: int, m: Model, part: float, s: Search) -> float:
 def _loss_at(data: Sequences, sentence: int, part: float, m: Model, s: Search) -> float:
     """The sample's loss at `part` times the scheduled step."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
-    at = 0
     own = s.edges
     if s.chain.matrices.shape[0] > 0:
         own = ch.edges_of_tokens(s.edges, s.chain, m.labels, m.width)
     shift = _put_between(length, m, part, s)
-    gold = ch.gold_score(s.chain.psi, at, data.gold, data.offsets[sentence], length, own, m.width)
-    loss = scored_loss(gold, length, own, shift, m, s.chain, at)
+    gold = ch.gold_score(s.chain.psi, ZERO, data.gold, data.offsets[sentence], length, own, m.width)
+    loss = scored_loss(gold, length, own, shift, m, s.chain, ZERO)
     if isnan(loss):
         _put_between(length, m, part, s)
-        loss = log_loss(gold, length, own, m, s.chain, at)
+        loss = log_loss(gold, length, own, m, s.chain, ZERO)
     return loss
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.inference import chain as ch
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel
+from core.jit import ZERO, inlined, inner, kernel
 from core.learn.evaluation import Model, score_edges, score_tokens, sequence_posterior
 from core.learn.problem import Problem, Sequences
 from core.learn.rows import PLAIN, Rows, edge_row, load_edges, read_edges, subtract_gold, value_of
@@ -168,9 +168,9 @@ def violation(
 ) -> float:
     """Decode, with costs if the rule has any; returns by how much the margin is violated."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
-    score_tokens(data, sentence, m, c.psi, 0)
-    own = score_edges(data, sentence, m, e, c, 0)
-    gold = ch.gold_score(c.psi, 0, data.gold, begin, n, own, m.width)
+    score_tokens(data, sentence, m, c.psi, ZERO)
+    own = score_edges(data, sentence, m, e, c, ZERO)
+    gold = ch.gold_score(c.psi, ZERO, data.gold, begin, n, own, m.width)
     if rule.costs.shape[0] > 0:
         for t in range(n):
             row, y = t * m.width, data.gold[begin + t]
@@ -178,7 +178,7 @@ def violation(
             for j in range(row, row + m.width, v.LANES):
                 v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
             c.psi[row + y] = right
-    top = ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, 0)
+    top = ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, ZERO)
     return max(top - gold, 0.0)
 
 
@@ -272,8 +272,8 @@ def _sample_direction(
         return count, loss
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     s.c.pairs[:] = 0
-    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, np.int64(0))
-    subtract_gold(s.c, 0, data.gold, begin, n, s.width)
+    loss = sequence_posterior(data, sentence, m, s.edges, s.e, s.c, ZERO)
+    subtract_gold(s.c, ZERO, data.gold, begin, n, s.width)
     return add_expected(data, sentence, count, s.d, s.c, s.attributes, s.labels, s.edges, s.width), loss
 
 
@@ -312,7 +312,7 @@ def run_margin(
         if moved:
             shift = _load_transitions(r, s)
         m = Model(r, PLAIN, shift, s.attributes + s.labels, s.labels, s.width)
-        count, loss = 0, 0.0
+        count, loss = ZERO, 0.0
         for i in range(b, min(b + batch, last)):
             if data.offsets[order[i] + 1] > data.offsets[order[i]]:
                 count, part = _sample_direction(data, order[i], m, count, s, second)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from core.inference import vector as v
 from core.inference.chain import Chain, Edges, Floats
-from core.jit import inlined, inner, kernel
+from core.jit import ZERO, inlined, inner, kernel
 from core.learn.evaluation import Model, sequence_posterior
 from core.learn.line_search import Search, best_part, measure_before, unique_rows
 from core.learn.pairs import Pairs
@@ -234,8 +234,7 @@ def batch_direction(
     Returns the batch's loss, and whether it has transitions that are features of their own.
     """
     c.pairs[:] = 0
-    # Typed, or what is called would be compiled for a literal zero as well.
-    at, paired, loss = np.int64(0), False, 0.0
+    at, paired, loss = ZERO, False, 0.0
     for i in range(first, last):
         begin, n = data.offsets[order[i]], data.offsets[order[i] + 1] - data.offsets[order[i]]
         if n > 0:
@@ -268,7 +267,7 @@ def _update(
             _settle_edges(k, before, r)
     if k.mode == DECAY:
         rate /= after
-    at = np.int64(0)
+    at = ZERO
     for i in range(first, last):
         _add_steps(data, order[i], at, rate, mark, k, r, c)
         at += data.offsets[order[i] + 1] - data.offsets[order[i]]
@@ -285,7 +284,7 @@ def _follow(
 ) -> None:  # fmt: skip
     """U -= c g for the step just taken at `rate`; then the weights after it, `scale` times what is stored, count."""
     sums, step = Rows(mean.sums, r.touched, r.mask), -mean.totals[0] * rate / scale
-    at = np.int64(0)
+    at = ZERO
     if step != 0.0:
         for i in range(first, last):
             _add_steps(data, order[i], at, step, scale, k, sums, c)

@@ -17,7 +17,7 @@ from core.inference import log_chain
 from core.inference.chain import Chain, Edges, Floats
 from core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
 from core.inference.nbest import Lists, lists, nbest
-from core.jit import inlined, inner, kernel
+from core.jit import ZERO, inlined, inner, kernel
 from core.model.tagger import Coded, Extra, RichWeights, Scratch, Tagger, Weights, score, score_edges
 
 
@@ -90,15 +90,15 @@ def _posterior(n: int, rich: bool, work: Work, labels: int, width: int) -> float
             for k in range(size, n * size):
                 c.matrices[k] = work.scratch.matrices[k]
         if attempt == 0:
-            shifts = ch.exponentiate(c, 0, n, e, work.shift, labels, width)
+            shifts = ch.exponentiate(c, ZERO, n, e, work.shift, labels, width)
             if not isnan(shifts):
-                log_z = shifts + ch.forward(c, 0, n, e, labels, width)
-                ch.backward(c, 0, n, e, labels, width)
-                if ch.kept(c, 0, n, e, width):
+                log_z = shifts + ch.forward(c, ZERO, n, e, labels, width)
+                ch.backward(c, ZERO, n, e, labels, width)
+                if ch.kept(c, ZERO, n, e, width):
                     return log_z
     # Scores too far apart for these sums, as those of what is not allowed are: by their logarithms.
-    log_z = log_chain.log_forward(c, 0, n, e, labels, width)
-    log_chain.log_backward(c, 0, n, e, False, labels, width)
+    log_z = log_chain.log_forward(c, ZERO, n, e, labels, width)
+    log_chain.log_backward(c, ZERO, n, e, False, labels, width)
     return log_z
 
 
@@ -175,7 +175,7 @@ def _decode(
         if sums:
             _sum_up(sentence, begin, n, a, posterior, labels, width, work, out)
         chosen = Edges(transitions, transitions, transitions, transitions, step)
-        out.scores[sentence] = ch.gold_score(work.kept, 0, out.labels, begin, n, chosen, width)
+        out.scores[sentence] = ch.gold_score(work.kept, ZERO, out.labels, begin, n, chosen, width)
 
 
 def decode(tagger: Tagger, coded: Coded, wanted: Wanted, allowed: Allowed | None = None) -> Decoded:

@@ -1,7 +1,12 @@
-"""Run as a module: warms up as a worker does, then trains in every way, and prints what was compiled only then."""
+"""Run as a module: warms up as a worker does, then trains in every way, and prints what was compiled only then.
+
+And what was compiled twice, for arrays that may be written and for arrays that may not.
+"""
 
 import gc
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -82,6 +87,12 @@ def compiled() -> set[str]:
     }
 
 
+def twice(kernels: set[str]) -> list[str]:
+    """Those that were compiled more than once for the same types, but for what may be written."""
+    alike = (re.sub(r"readonly |(True|False), aligned", "", each) for each in kernels)
+    return [each for each, times in Counter(alike).items() if times > 1]
+
+
 def run(spec: TrainSpec, folder: Path, **start: Any) -> TrainResult:
     corpus = read_conll(generate("references", 60, 3), max_line_bytes=1 << 16)
 
@@ -129,4 +140,4 @@ if __name__ == "__main__":
                 run(spec, Path(name), resume=Path(name) / "checkpoint")
                 spec = spec.model_copy(update={"init": "m:1"})
                 run(spec, Path(name), init=file.load(Path(name) / "model"))
-    print(json.dumps({"warm": len(before), "late": sorted(compiled() - before)}))
+    print(json.dumps({"warm": len(before), "late": sorted(compiled() - before), "twice": twice(compiled())}))
