@@ -30,7 +30,7 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 
 # Tests of one file share a process, and so its fixtures. Files go out in the order of tests/conftest.py: left to itself,
 # xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
-test: warm  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+test: warm $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
@@ -39,7 +39,8 @@ fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both dat
 browser: $(DEV)  ## Show the page in a real browser (needs Chromium: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser $(ARGS)
 
-warm: $(DEV)  ## Compile every kernel into the cache
+# Compiling needs nothing that tests and checks do: with --jobs it begins while those are still being installed.
+warm: $(RUNTIME)  ## Compile every kernel into the cache
 	$(BIN)/tagsmith warm
 
 check: $(DEV)  ## Lint, formatting, types and import rules
