@@ -24,17 +24,18 @@ def features(sentence: Sentence, path: Sequence[int], shape: Shape, edges: bool)
 
 
 def decoded(
-    sentence: Sentence, w: Array, shape: Shape, costs: Sequence[float] | None
+    sentence: Sentence, w: Array, shape: Shape, costs: Sequence[float] | None, augmented: bool
 ) -> tuple[tuple[int, ...], float]:
-    """The labelling that violates the margin most, and by how much."""
+    """The labelling that violates the margin most, or that scores most, and by how much it violates the margin."""
     attributes = shape[0]
     emissions, transitions = sentence.emissions(w[:attributes]), sentence.transitions(w[attributes:])
     gold = naive.score(emissions, transitions, sentence.gold)
+    predicted = naive.best(emissions, transitions)
     if costs is not None:
         for t, y in enumerate(sentence.gold):
             emissions[t] += costs[y]
             emissions[t, y] -= costs[y]
-    path = naive.best(emissions, transitions)
+    path = naive.best(emissions, transitions) if augmented else predicted
     return path, naive.score(emissions, transitions, path) - gold
 
 
@@ -46,6 +47,7 @@ def online(
     *,
     limit: float = 1.0,
     costs: Sequence[float] | None = None,
+    augmented: bool = True,
     edges: bool = True,
     batch: int = 1,
     exists: Array | None = None,
@@ -67,7 +69,7 @@ def online(
                     d[attributes:] += by_pair
                     loss += naive.loss([sentence], w[:attributes], w[attributes:])
                 else:
-                    path, violation = decoded(sentence, w, shape, costs)
+                    path, violation = decoded(sentence, w, shape, costs, augmented)
                     d += features(sentence, sentence.gold, shape, edges) - features(
                         sentence, path, shape, edges
                     )

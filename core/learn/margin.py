@@ -51,7 +51,8 @@ class Rule(NamedTuple):
     kind: int
     limit: float  # C of PA and MIRA, 1 / l2 of DCA, r of AROW, phi of CW
     averaged: bool
-    costs: Floats  # (labels,) cost of missing a gold label; empty when decoding is without cost
+    costs: Floats  # (labels,) cost of missing a gold label; empty when there is none
+    augmented: bool = True  # whether decoding looks for what costs most, or costs count once it has decoded
 
 
 @inlined
@@ -166,20 +167,25 @@ def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
 def violation(
     data: Sequences, sentence: int, m: Model, rule: Rule, e: Edges, c: Chain, decoded: NDArray[np.int32]
 ) -> float:
-    """Decode, with costs if the rule has any; returns by how much the margin is violated."""
+    """Decode, with costs if the rule has any and says so; returns by how much the margin is violated."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     score_tokens(data, sentence, m, c.psi, ZERO)
     own = score_edges(data, sentence, m, e, c, ZERO)
     gold = ch.gold_score(c.psi, ZERO, data.gold, begin, n, own, m.width)
-    if rule.costs.shape[0] > 0:
+    if rule.augmented and rule.costs.shape[0] > 0:
         for t in range(n):
             row, y = t * m.width, data.gold[begin + t]
             right, cost = c.psi[row + y], v.splat(rule.costs[y])
             for j in range(row, row + m.width, v.LANES):
                 v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
             c.psi[row + y] = right
-    top = ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, ZERO)
-    return max(top - gold, 0.0)
+    loss = max(ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, ZERO) - gold, 0.0)
+    if not rule.augmented:
+        for t in range(n):
+            y = data.gold[begin + t]
+            if decoded[t] != y:
+                loss += rule.costs[y]
+    return loss
 
 
 @kernel

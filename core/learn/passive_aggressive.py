@@ -1,9 +1,10 @@
 """`pa` and `mira`: the smallest step that would have got the sample right by a margin (Crammer et al. 2006).
 
-Decoding adds to every wrong label what it costs, so it finds the labels that violate the margin most:
-
-    loss = max over y of score(y) + cost(y) - score(gold),   w += tau d,   d = phi(gold) - phi(y)
+    loss = score(y) + cost(y) - score(gold),   w += tau d,   d = phi(gold) - phi(y)
     PA-I: tau = min(C, loss / |d|^2)    PA-II: tau = loss / (|d|^2 + 1 / (2 C))    MIRA: tau = loss / |d|^2
+
+Of the two updates of their section 8, `max-loss` takes the y of greatest loss: decoding adds to every wrong label what it
+costs. `prediction` takes the y of greatest score, so a sample that is labelled right moves nothing.
 
 MIRA with a C is PA. Weights are averaged.
 """
@@ -19,23 +20,26 @@ from core.learn.online import Online, OnlineSpec
 from core.learn.problem import Problem
 
 Aggressiveness = Annotated[float, Field(gt=0, le=1e9)]
+Update = Literal["max-loss", "prediction"]
 
 
 class PassiveAggressiveSpec(OnlineSpec):
-    """`C` caps a step; `variant` is PA-I or PA-II; `costs` weigh gold labels other than 1."""
+    """`C` caps a step; `variant` is PA-I or PA-II; `update` says what y is; `costs` weigh gold labels other than 1."""
 
     kind: Literal["pa"] = "pa"
     C: Aggressiveness = 0.01
     variant: Literal["I", "II"] = "I"
+    update: Update = "max-loss"
     costs: Costs = Field(default_factory=dict)
 
 
 class MiraSpec(OnlineSpec):
-    """`C` caps a step, if given, as `variant` says; `costs` weigh gold labels other than 1."""
+    """`C` caps a step, if given, as `variant` says; `update` and `costs` as with PA."""
 
     kind: Literal["mira"] = "mira"
     C: Aggressiveness | None = None
     variant: Literal["I", "II"] = "I"
+    update: Update = "max-loss"
     costs: Costs = Field(default_factory=dict)
 
     @field_validator("variant")
@@ -56,4 +60,5 @@ class PassiveAggressive(Online):
     def rule(self, problem: Problem) -> Rule:
         limit = inf if self.spec.C is None else self.spec.C
         costs = cost_vector(self.spec.costs, problem, self.dtype)
-        return Rule(PASSIVE_SMOOTH if self.spec.variant == "II" else PASSIVE, limit, True, costs)
+        kind = PASSIVE_SMOOTH if self.spec.variant == "II" else PASSIVE
+        return Rule(kind, limit, True, costs, self.spec.update == "max-loss")

@@ -35,6 +35,14 @@ LEARNERS = {
     "averaged": (Perceptron, AveragedPerceptronSpec(), "perceptron", 1.0, False, True),
     "pa-1": (PassiveAggressive, PassiveAggressiveSpec(C=0.2), "pa", 0.2, True, True),
     "pa-2": (PassiveAggressive, PassiveAggressiveSpec(C=0.2, variant="II"), "pa-2", 0.2, True, True),
+    "pa-predicted": (
+        PassiveAggressive,
+        PassiveAggressiveSpec(C=0.2, update="prediction"),
+        "pa",
+        0.2,
+        True,
+        True,
+    ),
     "mira": (PassiveAggressive, MiraSpec(), "pa", inf, True, True),
     "mira-2": (PassiveAggressive, MiraSpec(C=0.3, variant="II"), "pa-2", 0.3, True, True),
     "dca-crf": (Dca, DcaSpec(l2=2.0), "dca-crf", 0.5, False, True),
@@ -84,6 +92,7 @@ def test_weights_equal_the_literal_learner(name, variant):
         rule,
         limit=limit,
         costs=[1.0] * 3 if costly else None,
+        augmented=getattr(spec, "update", "max-loss") == "max-loss",
         edges=problem.edges,
         batch=batch,
         exists=seen_marks(problem) if "seen" in variant else None,
@@ -95,16 +104,21 @@ def test_weights_equal_the_literal_learner(name, variant):
     assert not problem.rich or np.count_nonzero(weights.edge_blocks) > 10
 
 
-def test_costs_weigh_the_labels_that_must_not_be_missed():
+@pytest.mark.parametrize("update", ["max-loss", "prediction"])
+def test_costs_weigh_the_labels_that_must_not_be_missed(update):
     problem, twins = random_problem(16, sentences=9)
-    costs = {"L0": 0.2, "L2": 5.0}
+    spec = PassiveAggressiveSpec(C=0.3, update=update, costs={"L0": 0.2, "L2": 5.0})
     start, init = _start(problem)
-    weights = trained(
-        problem, 2, _exact(PassiveAggressive, PassiveAggressiveSpec(C=0.3, costs=costs)), init=init
-    )
-    orders = [pass_order(9, 3, n) for n in (1, 2)]
+    weights = trained(problem, 2, _exact(PassiveAggressive, spec), init=init)
     _, mean = naive_online.online(
-        twins, (problem.attributes, 3), orders, "pa", limit=0.3, costs=[0.2, 1.0, 5.0], start=start
+        twins,
+        (problem.attributes, 3),
+        [pass_order(9, 3, n) for n in (1, 2)],
+        "pa",
+        limit=0.3,
+        costs=[0.2, 1.0, 5.0],
+        augmented=update == "max-loss",
+        start=start,
     )
     np.testing.assert_allclose(weights.attribute_rows, mean[: problem.attributes], rtol=0, atol=1e-9)
 
