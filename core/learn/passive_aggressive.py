@@ -3,8 +3,8 @@
     loss = score(y) + cost(y) - score(gold),   w += tau d,   d = phi(gold) - phi(y)
     PA-I: tau = min(C, loss / |d|^2)    PA-II: tau = loss / (|d|^2 + 1 / (2 C))    MIRA: tau = loss / |d|^2
 
-Of the two updates of their section 8, `max-loss` takes the y of greatest loss: decoding adds to every wrong label what it
-costs. `prediction` takes the y of greatest score, so a sample that is labelled right moves nothing.
+Of the two updates of their section 8, `max-loss` takes the y of greatest loss: decoding adds to every wrong label what
+it costs. `prediction` takes the y of greatest score, so a sample that is labelled right moves nothing.
 
 MIRA with a C is PA. Weights are averaged.
 """
