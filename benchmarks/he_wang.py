@@ -6,7 +6,12 @@ Settings are the paper's (3.1, 3.3): C 0.01 for PA and 1 for DCA; SGD as Bottou'
 searched on a sample); ADF as Sun et al. (c 0.1, alpha 0.995, beta 0.6, ten windows a pass); MADF with a 0.001 and b 1;
 50 passes of SGD and 30 of the others. The L2 penalty is told for DCA only: C = 1 / (lambda m) = 1 is our l2 1. SGD, ADF
 and MADF minimise the same objective and take the same. One thread. F1 is that of the test set after each pass, whose
-time does not count.
+time does not count. The end of a run depends on the order of the sentences by more than what learners differ in: scores
+and curves are means over eight orders, but for pku, which is run once.
+
+PA is run with both updates of Crammer et al. (2006). The paper's Eq. 5 is the one by greatest loss; its text has PA do
+nothing where the labels are right, which is the one by prediction, and its scores are nearer to that one's. That one is
+held against the paper, the other is told beside it.
 
 - conll2000: CRF++'s templates, attributes that occur at least 3 times, all pairs of attribute and label: the 76,328
   attributes of the paper's Table 4.
@@ -24,6 +29,7 @@ import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
@@ -43,6 +49,8 @@ PAPER = {
     "pku": {"PA": 94.8, "DCA": 95.2, "SGD": 95.1, "ADF": 95.2, "MADF": 95.1},
 }
 PAPER["dutch-tokens"] = PAPER["dutch"]
+#: The order of sentences is drawn from each of these in turn; from the first alone where a run takes minutes.
+SEEDS, ONCE = range(1, 9), ("pku",)
 #: Tasks that may not be the paper's own: how near the scores come is reported, not judged.
 OTHER_TASKS = ("dutch-tokens", "pku")
 #: Closeness to the paper that is asked for, closeness to the final score, and the passes it may take to get there.
@@ -122,32 +130,53 @@ def pku(data: Path) -> Task:
 TASKS = {"conll2000": conll2000, "dutch": dutch, "dutch-tokens": dutch_tokens, "pku": pku}
 #: The rows of the table as trainer specs.
 TRAINERS: dict[str, dict[str, Any]] = {
-    "PA": {"kind": "pa", "C": 0.01, "passes": 30},
+    "PA, prediction": {"kind": "pa", "C": 0.01, "passes": 30, "update": "prediction"},
+    "PA, max-loss": {"kind": "pa", "C": 0.01, "passes": 30},
     "DCA": {"kind": "dca", "l2": 1.0, "passes": 30},
     "SGD": {"kind": "sgd", "l2": 1.0, "passes": 50, "schedule": {"kind": "bottou"}},
     "ADF": {"kind": "adf", "l2": 1.0, "passes": 30, "c": 0.1},
     "MADF": {"kind": "madf", "l2": 1.0, "passes": 30},
 }
+#: The rows that are held against the paper.
+ASKED = ("PA, prediction", "DCA", "SGD", "ADF", "MADF")
+
+
+def in_paper(corpus: str, name: str) -> float:
+    """What the paper has for a row."""
+    return PAPER[corpus][name.partition(",")[0]]
 
 
 def measure(task: Task) -> dict[str, Any]:
     table, curves = {}, {}
     for name, trainer in TRAINERS.items():
-        result = learners.trained(trainer, task.features, task.train, task.test, objective="estimate")
-        scores = [point["dev_score"] for point in result.curve]
-        reached = next(i for i, score in enumerate(scores) if score >= scores[-1] - NEAR_END)
+        runs = [
+            learners.points(
+                learners.trained(
+                    trainer, task.features, task.train, task.test, objective="estimate", seed=seed
+                )
+            )
+            for seed in (SEEDS[:1] if task.name in ONCE else SEEDS)
+        ]
+        ends = [run[-1]["score"] for run in runs]
+        curve = [
+            {measure: fmean(point[measure] for point in points) for measure in ("pass", "seconds", "score")}
+            for points in zip(*runs, strict=True)
+        ]
+        reached = next(i for i, point in enumerate(curve) if point["score"] >= curve[-1]["score"] - NEAR_END)
+        paper = in_paper(task.name, name)
         table[name] = {
-            "f1": round(scores[-1], 2),
-            "paper": PAPER[task.name][name],
-            "difference": round(scores[-1] - PAPER[task.name][name], 2),
-            "best_f1": round(max(scores), 2),
-            "passes": result.passes,
+            "f1": round(fmean(ends), 2),
+            "f1_of_runs": ends,
+            "deviation": round(stdev(ends), 2) if len(ends) > 1 else None,
+            "paper": paper,
+            "difference": round(fmean(ends) - paper, 2),
+            "passes": len(curve),
             "passes_to_end": reached + 1,
-            "seconds": round(result.train_seconds, 2),
-            "seconds_to_end": round(result.curve[reached]["seconds"], 2),
+            "seconds": round(curve[-1]["seconds"], 2),
+            "seconds_to_end": round(curve[reached]["seconds"], 2),
         }
-        curves[name] = learners.points(result)
-        print(f"{task.name} {name:5}", table[name], flush=True)
+        curves[name] = [{measure: round(at, 3) for measure, at in point.items()} for point in curve]
+        print(f"{task.name} {name:14}", table[name], flush=True)
     return {
         "title": task.title,
         "table": table,
@@ -159,8 +188,8 @@ def measure(task: Task) -> dict[str, Any]:
 def verdict(name: str, table: dict[str, dict[str, Any]]) -> dict[str, bool]:
     """What the paper says, as the bar asks for it."""
     near = {
-        f"{learner} within {NEAR_PAPER} of the paper": abs(row["difference"]) <= NEAR_PAPER
-        for learner, row in table.items()
+        f"{learner} within {NEAR_PAPER} of the paper": abs(table[learner]["difference"]) <= NEAR_PAPER
+        for learner in ASKED
     }
     fast = {
         f"{learner} within {NEAR_END} of its final score in {FEW_PASSES} passes": table[learner][
@@ -182,7 +211,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
             axes, [learners.Curve(n, points) for n, points in result["curves"].items()], "pass", "score"
         )
         for line, learner in zip(axes.get_lines(), result["curves"], strict=True):
-            axes.plot([51.5], [PAPER[name][learner]], "o", color=line.get_color(), markersize=4)
+            if learner in ASKED:
+                axes.plot([51.5], [in_paper(name, learner)], "o", color=line.get_color(), markersize=4)
         ends = [row["f1"] for row in result["table"].values()] + list(PAPER[name].values())
         highest = max(max(point["score"] for point in points) for points in result["curves"].values())
         axes.set_ylim(min(ends) - 1.5, max(highest, *ends) + 0.2)

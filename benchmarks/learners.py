@@ -53,6 +53,7 @@ def trained(
     *,
     threads: int = 1,
     objective: str = "exact",
+    seed: int = 1,
 ) -> TrainResult:
     """Run a trainer, by default with the exact objective after each pass. Neither that nor the test is in its time."""
     spec = TrainSpec.model_validate(
@@ -65,6 +66,7 @@ def trained(
             "trainer": trainer,
             "threads": threads,
             "objective": objective,
+            "seed": seed,
         }
     )
     return finished(train(spec, data, test))

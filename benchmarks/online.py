@@ -45,6 +45,7 @@ LEARNERS: tuple[dict[str, Any], ...] = (
     {"kind": "averaged-perceptron"},
     {"kind": "pa"},
     {"kind": "pa", "variant": "II"},
+    {"kind": "pa", "update": "prediction"},
     {"kind": "mira"},
     {"kind": "dca"},
     {"kind": "dca", "loss": "svm"},
