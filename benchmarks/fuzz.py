@@ -1,40 +1,31 @@
-"""Feed the readers what a fuzzer guided by coverage comes up with, for so many seconds a format.
+"""Feed readers and parsers of templates what a fuzzer guided by coverage comes up with, for so many seconds each.
 
-    pip install atheris && python -m benchmarks.fuzz --seconds 60
+    pip install atheris && python -m benchmarks.fuzz --seconds 60 [--target wapiti]
 
-A reader must give a corpus or an error with a code and places; anything else ends the run with the input that did it.
-Kernels are run as plain Python (`NUMBA_DISABLE_JIT`), so that the fuzzer sees into them and their bounds are checked.
+A reader must give a corpus, or an error with a code and places; a parser templates that print and parse to themselves,
+or such an error; anything else ends the run with the input that did it, and so does an input that takes long. Kernels
+are run as plain Python (`NUMBA_DISABLE_JIT`), so that the fuzzer sees into them and their bounds are checked.
 """
 
 import argparse
 import io
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 #: A run ends as a hang when one input takes longer.
 HANG_S = 5
+#: A line that a reader takes, in bytes.
+LINE_BYTES = 100
 
-#: What the fuzzer begins with, by format.
-SEEDS = {
-    "conll": [b"a X B-NP\nb Y I-NP\n\n-DOCSTART- x O\nc Z O\n"],
-    "conllu": [
-        b"# c\n1-2\tab"
-        + b"\t_" * 8
-        + b"\n1\ta"
-        + b"\t_" * 8
-        + b"\n2\tb"
-        + b"\t_" * 8
-        + b"\n2.1\tc"
-        + b"\t_" * 8
-        + b"\n\n"
-    ],
-    "segmented": ["上海/n  市/n \u3000a/b/c\n".encode()],
-    "brat": [],
-}
+#: What is fed, cut into pieces, and a number that chooses among the options there are.
+Target = Callable[[list[bytes], int], None]
 
 
 def _archive() -> bytes:
@@ -45,36 +36,121 @@ def _archive() -> bytes:
     return file.getvalue()
 
 
+def _conllu(*fields: str) -> str:
+    return "\t".join([*fields, *["_"] * (10 - len(fields))]) + "\n"
+
+
+#: What the fuzzer begins with. The first four lexicons are one of each kind, by its number.
+SEEDS: dict[str, list[bytes]] = {
+    "conll": [b"a X B-NP\nb Y I-NP\n\n-DOCSTART- x O\nc Z O\n"],
+    "conllu": [("# c\n" + "".join(map(_conllu, ("1-2", "1", "2", "2.1"), "abcd")) + "\n").encode()],
+    "crfsuite": [b"B-NP\tw=a\tlen:2.5\tc\\:d\\\\:1e-3\nO\tw=b\n\nO\t__BOS__\n"],
+    "ndjson": [
+        b'{"tokens": ["a", "b"], "tags": ["B-X", "O"]}\n{"tokens": [["a", "NN"]], "tags": ["O"]}\n',
+        b'{"tokens": [{"w=a": 1, "len": 2.5}], "tags": ["B-X"]}\n',
+    ],
+    "segmented": ["上海/n  市/n \u3000a/b/c\n".encode()],
+    "brat": [_archive()],
+    "lexicon": [b"New York\nAda\n", b"LOC\tNew York\n", b"Aa01 man woman\n", b"0110\tword\t12\n"],
+    "crf++": [b"# words\nU00:%x[-1,0]/%x[0,1]\nU01:%x[0,shape]\nB\n"],
+    "wapiti": [b'*:%x[ 0,0]\nu1:%X[@-1,1]/%t[0,0,"^\\u\\l*$"] # c\nb:%m[@1,0,"..$"]\n'],
+    "short": [
+        b'[["word[-1]", "word[0]"], "1[@-1]", {"join": ["word"], "edge": "both", "name": "w"}, {"edge": true}]',
+        b'[{"grams": 2, "columns": ["word"], "window": [-1, 1]}]',
+    ],
+}
+#: Options of the formats; one of each list is chosen.
+OPTIONS: dict[str, list[dict[str, str]]] = {
+    "conll": [{}, {"labels": "bioes", "repair": "true"}],
+    "conllu": [{}, {"columns": "id,form,feats", "label": "misc"}],
+    "crfsuite": [{}, {"labels": "iob1"}],
+    "ndjson": [{}, {"labels": "bilou", "repair": "true"}],
+    "segmented": [{"coding": "6"}, {"tags": "use", "coding": "2"}, {"tags": "strip", "labelled": "false"}],
+    "brat": [{}, {"tokens": "blanks", "conflicts": "resolve"}],
+}
+
+
+def reading(name: str) -> Target:
+    """A corpus in one of the formats."""
+    from core.corpus import formats  # noqa: PLC0415  # imported under instrumentation, as all of ours here
+    from core.corpus.report import report  # noqa: PLC0415
+
+    def read(pieces: list[bytes], choice: int) -> None:
+        options = OPTIONS[name][choice % len(OPTIONS[name])]
+        reader = formats.reader(name, max_line_bytes=LINE_BYTES, max_text_bytes=1 << 16, options=options)
+        for piece in pieces:
+            reader.feed(piece)
+        report(reader.finish())
+
+    return read
+
+
+def looking_up() -> Target:
+    """A lexicon of any kind."""
+    from core.lexicon.lexicon import KINDS, read_lexicon  # noqa: PLC0415
+
+    def read(pieces: list[bytes], choice: int) -> None:
+        read_lexicon(KINDS[choice % len(KINDS)], pieces, max_line_bytes=LINE_BYTES)
+
+    return read
+
+
+def parsing(syntax: str) -> Target:
+    """Templates, printed in their own syntax and parsed again; the others may say that they cannot."""
+    from core.errors import Invalid  # noqa: PLC0415
+    from core.features.printing import print_crfpp, print_short, print_wapiti  # noqa: PLC0415
+    from core.features.short import parse_short  # noqa: PLC0415
+    from core.features.template import parse_crfpp  # noqa: PLC0415
+    from core.features.wapiti import parse_wapiti  # noqa: PLC0415
+
+    syntaxes: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+        "crf++": (parse_crfpp, print_crfpp),
+        "wapiti": (parse_wapiti, print_wapiti),
+        "short": (parse_short, print_short),
+    }
+
+    def parse(pieces: list[bytes], _choice: int) -> None:
+        source: Any = b"".join(pieces).decode(errors="replace")
+        if syntax == "short":
+            try:
+                source = json.loads(source)
+            except (ValueError, RecursionError):
+                return
+            if not isinstance(source, list):
+                return
+        parse_own, print_own = syntaxes[syntax]
+        templates = parse_own(source)
+        if parse_own(print_own(templates)) != templates:
+            raise AssertionError(f"{print_own(templates)!r} is something else")
+        for name, (parse_other, print_other) in syntaxes.items():
+            if name != syntax:
+                try:
+                    printed = print_other(templates)
+                except Invalid:
+                    continue
+                if [t.slots for t in parse_other(printed)] != [t.slots for t in templates]:
+                    raise AssertionError(f"{name} says {printed!r}")
+
+    return parse
+
+
 def fuzz(name: str, seconds: int, folder: str) -> None:
     """Run in this process, which ends with it."""
     import atheris  # noqa: PLC0415  # not among the requirements: it is large, and only this file uses it
 
-    with atheris.instrument_imports(include=["core.corpus", "core.evaluate"]):
-        from core.corpus import formats  # noqa: PLC0415
-        from core.corpus.report import report  # noqa: PLC0415
+    with atheris.instrument_imports(
+        include=["core.corpus", "core.evaluate", "core.features", "core.lexicon"]
+    ):
         from core.errors import TagsmithError  # noqa: PLC0415
 
-    choices = {
-        "conll": [{}, {"labels": "bioes", "repair": "true"}],
-        "conllu": [{}, {"columns": "id,form,feats", "label": "misc"}],
-        "segmented": [
-            {"coding": "6"},
-            {"tags": "use", "coding": "2"},
-            {"tags": "strip", "labelled": "false"},
-        ],
-        "brat": [{}, {"tokens": "blanks", "conflicts": "resolve"}],
-    }[name]
+        target = reading(name) if name in OPTIONS else looking_up() if name == "lexicon" else parsing(name)
 
     def one(data: bytes) -> None:
         if len(data) < 2:
             return
-        options, size = choices[data[0] % len(choices)], data[1] + 1
-        text = data[2:]
+        size, text = data[1] + 1, data[2:]
         try:
-            reading = formats.reader(name, max_line_bytes=100, max_text_bytes=1 << 16, options=options)
-            for begin in range(0, len(text), size):
-                reading.feed(text[begin : begin + size])
-            report(reading.finish())
+            target([text[begin : begin + size] for begin in range(0, len(text), size)], data[0])
         except TagsmithError as error:
             if not error.faults and error.code != "corpus_too_large":
                 raise AssertionError("an error without a place") from error
@@ -97,18 +173,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=int, default=60, help="for each format")
-    parser.add_argument("--format", choices=list(SEEDS), help="this one only")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--target", choices=list(SEEDS), help="this one only")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        fuzz(options.format, options.seconds, options.child)
+        fuzz(options.target, options.seconds, options.child)
         return
-    for name in [options.format] if options.format else SEEDS:
+    for name in [options.target] if options.target else SEEDS:
         with tempfile.TemporaryDirectory() as folder:
-            for number, seed in enumerate([*SEEDS[name], *([_archive()] if name == "brat" else [])]):
-                (Path(folder) / str(number)).write_bytes(b"\0\x40" + seed)
-            command = [sys.executable, "-m", "benchmarks.fuzz", "--format", name, "--child", folder]
+            for number, seed in enumerate(SEEDS[name]):
+                (Path(folder) / str(number)).write_bytes(bytes([number, 0x40]) + seed)
+            command = [sys.executable, "-m", "benchmarks.fuzz", "--target", name, "--child", folder]
             environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
             ended = subprocess.run(
                 [*command, "--seconds", str(options.seconds)],

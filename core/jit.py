@@ -61,7 +61,8 @@ def inner(function: F) -> F:
     """Compile a kernel that only kernels call. Without a way in from Python it is compiled in less time."""
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = njit(cache=True, nogil=True, _nrt=False, **options)(function)
-    compiled.__class__ = _Inner
+    if not numba.config.DISABLE_JIT:  # then it is the function as it stands
+        compiled.__class__ = _Inner
     return cast(F, compiled)
 
 

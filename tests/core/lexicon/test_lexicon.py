@@ -3,11 +3,14 @@
 import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.errors import Invalid
-from core.lexicon.lexicon import KINDS, Kind, LexiconReader, known_kind, read_lexicon
+from core.errors import Fault, Invalid
+from core.lexicon.lexicon import KINDS, Kind, Lexicon, LexiconReader, known_kind, read_lexicon
 from core.lexicon.ngrams import LEAST, Measure, ngrams_of
 
 
@@ -120,3 +123,27 @@ def test_reading_in_chunks_is_reading_at_once() -> None:
     whole = read_lexicon("typed", [text], max_line_bytes=100)
     for cut in itertools.islice(range(len(text)), 0, None, 5):
         assert read_lexicon("typed", [text[:cut], text[cut:]], max_line_bytes=100) == whole
+
+
+PIECES = st.sampled_from(
+    [b"LOC", b"\t", b" ", b"\n", b"\r\n", b"# ", b"0110", b"12", b"\xef\xbb\xbf", b"\x00", b"\xe5\xad\x97"]
+)
+
+
+@given(
+    st.lists(PIECES | st.binary(max_size=2), max_size=30).map(b"".join),
+    st.sampled_from(KINDS),
+    st.integers(1, 9),
+)
+def test_any_bytes_are_a_lexicon_or_refused_with_lines_however_they_are_cut(
+    data: bytes, kind: Kind, size: int
+) -> None:
+    def tried(chunks: list[bytes]) -> Lexicon | Sequence[Fault]:
+        try:
+            return read_lexicon(kind, chunks, max_line_bytes=20)
+        except Invalid as error:
+            return error.faults
+
+    whole = tried([data])
+    assert whole == tried([data[begin : begin + size] for begin in range(0, len(data), size)])
+    assert isinstance(whole, Lexicon) or (whole and all(fault.line for fault in whole))
