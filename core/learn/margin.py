@@ -172,7 +172,8 @@ def violation(
     score_tokens(data, sentence, m, c.psi, ZERO)
     own = score_edges(data, sentence, m, e, c, ZERO)
     gold = ch.gold_score(c.psi, ZERO, data.gold, begin, n, own, m.width)
-    if rule.augmented and rule.costs.shape[0] > 0:
+    costly = rule.costs.shape[0] > 0
+    if costly and rule.augmented:
         for t in range(n):
             row, y = t * m.width, data.gold[begin + t]
             right, cost = c.psi[row + y], v.splat(rule.costs[y])
@@ -180,7 +181,7 @@ def violation(
                 v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
             c.psi[row + y] = right
     loss = max(ch.viterbi(c.psi, n, own.scores, own.step, m.labels, m.width, decoded, ZERO) - gold, 0.0)
-    if not rule.augmented:
+    if costly and not rule.augmented:
         for t in range(n):
             y = data.gold[begin + t]
             if decoded[t] != y:
