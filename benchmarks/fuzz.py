@@ -11,6 +11,7 @@ import argparse
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from benchmarks import common
 
 #: A run ends as a hang when one input takes longer.
 HANG_S = 5
@@ -169,6 +172,27 @@ def fuzz(name: str, seconds: int, folder: str) -> None:
     atheris.Fuzz()
 
 
+def run_child(name: str, seconds: int) -> int:
+    """How many inputs a target has stood; exits with what the fuzzer said of one that it has not."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, seed in enumerate(SEEDS[name]):
+            (Path(folder) / str(number)).write_bytes(bytes([number, 0x40]) + seed)
+        ended = subprocess.run(
+            [
+                *(sys.executable, "-m", "benchmarks.fuzz"),
+                *("--target", name, "--child", folder, "--seconds", str(seconds)),
+            ],
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+    done = re.search(r"^Done (\d+) runs", ended.stderr, re.MULTILINE)
+    if ended.returncode or done is None:
+        sys.exit(f"{name}: exit code {ended.returncode}\n{ended.stderr[-5000:]}")
+    return int(done[1])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -180,26 +204,12 @@ def main() -> None:
     if options.child:
         fuzz(options.target, options.seconds, options.child)
         return
+    result = common.recorded("fuzz")
     for name in [options.target] if options.target else SEEDS:
-        with tempfile.TemporaryDirectory() as folder:
-            for number, seed in enumerate(SEEDS[name]):
-                (Path(folder) / str(number)).write_bytes(bytes([number, 0x40]) + seed)
-            command = [sys.executable, "-m", "benchmarks.fuzz", "--target", name, "--child", folder]
-            environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-            ended = subprocess.run(
-                [*command, "--seconds", str(options.seconds)],
-                env=environment,
-                check=False,
-                capture_output=True,
-                text=True,
-            )
-            said = [
-                line for line in ended.stderr.splitlines() if line.startswith(("stat::number_of", "Done"))
-            ]
-            print(f"{name}: exit code {ended.returncode}; {'; '.join(said)}", flush=True)
-            if ended.returncode:
-                print(ended.stderr[-5000:])
-                sys.exit(1)
+        runs = run_child(name, options.seconds)
+        result[name] = {**common.moment(), "seconds": options.seconds, "inputs": runs}
+        print(f"{name}: {runs:,} inputs", flush=True)
+        common.record("fuzz", result)
 
 
 if __name__ == "__main__":
