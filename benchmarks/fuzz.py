@@ -121,18 +121,22 @@ def parsing(syntax: str) -> Target:
                 return
             if not isinstance(source, list):
                 return
-        parse_own, print_own = syntaxes[syntax]
-        templates = parse_own(source)
-        if parse_own(print_own(templates)) != templates:
-            raise AssertionError(f"{print_own(templates)!r} is something else")
-        for name, (parse_other, print_other) in syntaxes.items():
-            if name != syntax:
-                try:
-                    printed = print_other(templates)
-                except Invalid:
-                    continue
-                if [t.slots for t in parse_other(printed)] != [t.slots for t in templates]:
-                    raise AssertionError(f"{name} says {printed!r}")
+        templates = syntaxes[syntax][0](source)
+        for name, (parse_again, print_as) in syntaxes.items():
+            try:
+                printed = print_as(templates)
+            except Invalid:
+                if name == syntax:
+                    raise AssertionError("not sayable in its own syntax") from None
+                continue
+            try:
+                again = parse_again(printed)
+            except Invalid as error:
+                raise AssertionError(f"{name} does not read {printed!r}") from error
+            if [t.slots for t in again] != [t.slots for t in templates] or (
+                name == syntax and again != templates
+            ):
+                raise AssertionError(f"{name} says {printed!r}")
 
     return parse
 
