@@ -15,18 +15,19 @@ COPY requirements.txt requirements-otel.txt ./
 ARG OTEL=""
 RUN pip install --require-hashes --only-binary :all: -r requirements.txt ${OTEL:+-r requirements-otel.txt}
 
-COPY pyproject.toml requirements.in requirements-otel.in README.md LICENSE ./
+COPY pyproject.toml requirements.in requirements-server.in requirements-otel.in README.md LICENSE ./
 COPY migrations migrations
 COPY core core
 COPY worker worker
 COPY app app
+COPY tagsmith tagsmith
 # Which commit this is: docker build --build-arg REVISION=$(git rev-parse --short=12 HEAD) .
 ARG REVISION=""
 # The cache knows a source by its time of change, and layers keep whole seconds only: set one that survives.
 RUN printf '%s' "$REVISION" > core/REVISION \
     && pip install --no-deps --no-build-isolation -e . \
     && find . -exec touch -h -d 2000-01-01T00:00:00Z {} + \
-    && python -m compileall -q app core worker migrations \
+    && python -m compileall -q tagsmith \
     && tagsmith warm
 
 # Run: no compiler, no pip cache, no root.

@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := app core worker migrations tests benchmarks
+SOURCES := app core worker migrations tagsmith tests benchmarks
 
 # Packages are installed without byte code (see INSTALL), which Python then writes for what it imports. Where it may not,
 # every process that starts compiles all it imports: a worker takes 4 s of a core instead of 1.5.
@@ -62,7 +62,7 @@ LOCK = $(VENV)-lock/bin/uv pip compile --python-version 3.11 --universal --gener
 lock:  ## Pin the newest versions that fit together, with hashes
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(LOCK) requirements.in -o requirements.txt
+	$(LOCK) requirements.in requirements-server.in -o requirements.txt
 	$(LOCK) --constraint requirements.txt requirements-otel.in -o requirements-otel.txt
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
 	rm -rf $(VENV)-lock

@@ -1,4 +1,4 @@
-"""The parts of a running API process, and how routes ask for them."""
+"""The components of an API process, as FastAPI dependencies."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,35 +11,38 @@ from redis.asyncio import Redis as AsyncRedis
 from sqlalchemy.engine import Connection
 from starlette.types import Scope as ASGIScope
 
-from app import errors
-from app.audit.entry import Entry
-from app.health.service import Health
-from app.jobs.live import LiveEvents
-from app.jobs.sender import JobSender
-from app.keys.ring import Keyring
-from app.limits import OpenStreams, RateLimiter
-from app.metrics.meters import Meters
-from app.metrics.readings import Readings
-from app.tagging.service import Tagging
-from app.tagging.serving import Serving
-from core.settings import Settings
-from core.store.engine import Database
-from core.store.keys import KeyRow, Scope
+from tagsmith.app.audit.entry import RequestAudit
+from tagsmith.app.health.service import Health
+from tagsmith.app.http import problems
+from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.jobs.live import LiveEvents
+from tagsmith.app.jobs.sender import JobSender
+from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.metrics.meters import Meters
+from tagsmith.app.metrics.readings import Readings
+from tagsmith.app.tagging.service import Tagging
+from tagsmith.app.tagging.serving import Serving
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import KeyRow, Scope
 
 if TYPE_CHECKING:
-    from core.tracing.otel import Tracing
+    from tagsmith.core.service.tracing.otel import Tracing
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What one API process holds while it runs. Built by the lifespan, passed to whoever needs a part."""
+    """The components of one API process. The lifespan of the application builds it."""
 
     settings: Settings
     database: Database
-    #: For short calls after a commit; None when the process runs without Redis.
+    #: Used for short calls after a commit; None without Redis.
     redis: Redis | None
-    #: For the event loop: health and the two readers.
+    #: Used on the event loop: health checks, rate limits, live events, registry changes. None without Redis.
     async_redis: AsyncRedis | None
+    #: Changes which model versions are served.
+    registry: Registry
     serving: Serving
     tagging: Tagging
     live: LiveEvents
@@ -50,26 +53,26 @@ class Runtime:
     streams: OpenStreams
     meters: Meters
     readings: Readings
-    #: None where nothing is traced.
+    #: None when tracing is off.
     tracing: "Tracing | None"
-    #: Uploads have threads of their own, so that a few long ones cannot take those of all other routes.
+    #: Uploads have their own threads, so that long ones do not block other routes.
     upload_threads: anyio.CapacityLimiter
-    #: Set when the process stops: from then on every answer is the last on its connection.
+    #: Set when the process stops. From then on every response closes its connection.
     draining: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request, the request's id, and its span where it is traced."""
+    """The sender of a request, its id, and its trace context."""
 
-    #: The name and id of the key, or the address where keys are not in force.
+    #: The name and id of the key, or the client address if keys are not in force.
     actor: str | None
     request_id: str
-    #: None where keys are not in force.
+    #: None if keys are not in force.
     key: KeyRow | None = None
-    #: For what the request changes; None of one that changes nothing.
-    entry: Entry | None = None
-    #: W3C trace context, None where nothing is traced.
+    #: Records the changes of the request; None if the route is not audited.
+    audit: RequestAudit | None = None
+    #: W3C trace context; None when tracing is off.
     traceparent: str | None = None
 
     def record(
@@ -80,18 +83,18 @@ class Caller:
         note: str | None = None,
         status: int | None = None,
     ) -> None:
-        """Put what the caller does into the audit, in the transaction that does it."""
-        if self.entry is not None:
-            self.entry.write(conn, location, note, status)
+        """Record the change in the audit log, in the same transaction as the change."""
+        if self.audit is not None:
+            self.audit.write(conn, location, note, status)
 
     def require(self, scope: Scope) -> None:
-        """Refuse a caller whose key does not allow something that this request asks for beside its route."""
+        """Raise Forbidden if the key lacks `scope`. Used for scopes that a request needs beyond that of its route."""
         if self.key is not None and not self.key.allows(scope):
-            raise errors.lacks(scope)
+            raise problems.lacks(scope)
 
 
 def of(request: Request) -> Runtime:
-    """Give the runtime of the process that handles `request`."""
+    """Return the runtime of the process that handles `request`."""
     runtime = request.app.state.runtime
     assert isinstance(runtime, Runtime)
     return runtime
@@ -106,13 +109,13 @@ async def _database(request: Request) -> Database:
 
 
 def caller_of(scope: ASGIScope) -> Caller:
-    """Say who sent a request, by what the gate found."""
+    """Return the sender of a request, identified by the key that the `Gate` middleware found."""
     key = scope["state"].get("key")
     client = scope.get("client")
     actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None
     tracing = scope["app"].state.runtime.tracing
     traceparent = None if tracing is None else tracing.traceparent()
-    return Caller(actor, errors.request_id(scope), key, scope["state"].get("entry"), traceparent)
+    return Caller(actor, problems.request_id(scope), key, scope["state"].get("audit"), traceparent)
 
 
 async def _caller(request: Request) -> Caller:

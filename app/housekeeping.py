@@ -1,4 +1,4 @@
-"""What an API process tidies up now and then."""
+"""Periodic clean-up in an API process."""
 
 import asyncio
 import logging
@@ -6,38 +6,39 @@ from collections.abc import Iterator
 
 import anyio.to_thread
 
-from core.errors import TagsmithError
-from core.store import answers, audit, policies, retention
-from core.store.audit import Deed
-from core.store.engine import Database
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.registry import policies, retention
+from tagsmith.core.store import audit, idempotency
+from tagsmith.core.store.audit import NewAuditEntry
+from tagsmith.core.store.engine import Database
 
 logger = logging.getLogger(__name__)
 
-#: What is left over does no harm, it only takes room.
+#: Leftovers only use disk space, so a long interval is enough.
 EVERY_S = 600.0
-#: Versions that one transaction removes: their files are long, and on SQLite nobody else writes meanwhile.
+#: Versions removed per transaction. Their files are large, and on SQLite a transaction blocks all other writers.
 AT_ONCE = 5
-#: Who removed a version, when no person did, and how the audit calls it.
+#: Actor and method of removals in the audit log.
 ACTOR, METHOD = "retention", "SWEEP"
 
 
 async def keep_clean(database: Database) -> None:
-    """Tidy up until cancelled. Any number of processes may do so."""
+    """Clean up periodically until cancelled. Several processes can run this at the same time."""
     while True:
         await asyncio.sleep(EVERY_S)
-        await _do("answers", remove_answers(database))
+        await _do("responses", remove_responses(database))
         await _do("versions", remove_versions(database))
 
 
-def remove_answers(database: Database) -> Iterator[int]:
-    """Remove answers that are no longer given again, telling how many."""
+def remove_responses(database: Database) -> Iterator[int]:
+    """Remove expired idempotent responses; yield their number."""
     with database.write() as conn:
-        count = answers.clean(conn)
+        count = idempotency.clean(conn)
     yield count
 
 
 def remove_versions(database: Database) -> Iterator[int]:
-    """Remove the versions that the policies of their models do not keep, telling how many each transaction did."""
+    """Remove versions that the retention policies of their models do not keep; yield the number per transaction."""
     with database.read() as conn:
         names = policies.retaining(conn)
     for name in names:
@@ -50,12 +51,12 @@ def _remove_some(database: Database, name: str) -> int:
         numbers = retention.apply(conn, name, AT_ONCE)
         for number in numbers:
             path = f"/models/{name}/versions/{number}"
-            audit.record(conn, Deed(ACTOR, None, METHOD, path, None, 0, "", None))
+            audit.record(conn, NewAuditEntry(ACTOR, None, METHOD, path, None, 0, "", None))
     return len(numbers)
 
 
 async def _do(what: str, steps: Iterator[int]) -> None:
-    """Take the steps of a chore, each by itself: a shutdown waits for no more than one."""
+    """Run the steps of a task, each as a separate call in a thread. A shutdown waits for at most one step."""
     count = 0
     try:
         while (done := await anyio.to_thread.run_sync(next, steps, None)) is not None:
@@ -64,5 +65,5 @@ async def _do(what: str, steps: Iterator[int]) -> None:
     except TagsmithError as error:
         logger.warning("cannot tidy up now", extra={"what": what, "reason": error.message})
     except Exception:
-        # The other chores, and this one the next time, must not suffer for it.
+        # The other tasks must continue. This task runs again later.
         logger.exception("tidying up failed", extra={"what": what})

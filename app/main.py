@@ -1,4 +1,4 @@
-"""The application: its parts, its middleware, its routes."""
+"""The application: its components, middleware and routes."""
 
 import asyncio
 import contextlib
@@ -15,64 +15,72 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from starlette.types import Scope
 
-from app import errors, housekeeping, openapi
-from app.audit.routes import router as audit
-from app.corpora.routes import router as corpora
-from app.deps import Runtime
-from app.features.routes import router as features
-from app.health.routes import router as health
-from app.health.service import Health
-from app.jobs.live import LiveEvents
-from app.jobs.routes import router as jobs
-from app.jobs.sender import JobSender
-from app.keys import scopes
-from app.keys.ring import Keyring
-from app.keys.routes import router as keys
-from app.lexicons.routes import router as lexicons
-from app.limits import OpenStreams, RateLimiter
-from app.metrics import service as metrics
-from app.metrics.meters import Meters
-from app.metrics.readings import Readings
-from app.metrics.routes import router as metric
-from app.middleware.address import PlainAddress
-from app.middleware.body_limit import BodyLimit
-from app.middleware.deeds import Deeds
-from app.middleware.gate import Gate
-from app.middleware.idempotency import Idempotency
-from app.middleware.request_log import RequestLog
-from app.middleware.validators import Validators
-from app.models.routes import router as models
-from app.page.routes import router as page
-from app.params import PROBLEM_RESPONSE
-from app.policies.routes import router as policies
-from app.tagging import lines, serving
-from app.tagging.routes import DirectTagging
-from app.tagging.routes import router as tagging
-from app.tagging.service import Tagging
-from app.tagging.serving import Serving
-from app.tagging.turns import Turns
-from core import version, warm, wire
-from core.model.cache import ModelCache
-from core.settings import ANYONE, Settings
-from core.store.engine import Database
+from tagsmith.app import housekeeping, openapi
+from tagsmith.app.audit.routes import router as audit
+from tagsmith.app.corpora.routes import router as corpora
+from tagsmith.app.deps import Runtime
+from tagsmith.app.features.routes import router as features
+from tagsmith.app.health.routes import router as health
+from tagsmith.app.health.service import Health
+from tagsmith.app.http import problems
+from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.http.middleware.address import PlainAddress
+from tagsmith.app.http.middleware.attach_policy import AttachPolicy
+from tagsmith.app.http.middleware.audit import Audit
+from tagsmith.app.http.middleware.body_limit import BodyLimiter
+from tagsmith.app.http.middleware.gate import Gate
+from tagsmith.app.http.middleware.idempotency import Idempotency
+from tagsmith.app.http.middleware.origin import OriginCheck
+from tagsmith.app.http.middleware.request_log import RequestLog
+from tagsmith.app.http.middleware.validators import Validators
+from tagsmith.app.http.params import PROBLEM_RESPONSE
+from tagsmith.app.http.policy import RoutePolicies
+from tagsmith.app.jobs.live import LiveEvents
+from tagsmith.app.jobs.routes import router as jobs
+from tagsmith.app.jobs.sender import JobSender
+from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.routes import router as keys
+from tagsmith.app.lexicons.routes import router as lexicons
+from tagsmith.app.metrics import service as metrics
+from tagsmith.app.metrics.meters import Meters
+from tagsmith.app.metrics.readings import Readings
+from tagsmith.app.metrics.routes import router as metric
+from tagsmith.app.models.routes import router as models
+from tagsmith.app.page.routes import router as page
+from tagsmith.app.policies.routes import router as policies
+from tagsmith.app.tagging import serving
+from tagsmith.app.tagging.direct import DirectTagging
+from tagsmith.app.tagging.routes import router as tagging
+from tagsmith.app.tagging.service import Tagging
+from tagsmith.app.tagging.serving import Serving
+from tagsmith.app.tagging.turns import Turns
+from tagsmith.core.model.cache import ModelCache
+from tagsmith.core.pipeline import warm
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.service import version, wire
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store.engine import Database
 
 if TYPE_CHECKING:
-    from core.tracing.otel import Tracing
+    from tagsmith.core.service.tracing.otel import Tracing
 
-#: Uploads parse with the GIL released, so two more than cores keep them busy while some wait for SQL.
+#: Uploads are parsed without the GIL. Two more threads than cores keep the cores busy while some wait for SQL.
 EXTRA_UPLOAD_THREADS = 2
-#: How often a connection to Redis that waits for news is asked whether it still stands.
+#: Interval between checks of an idle Redis connection.
 HEALTH_CHECK_S = 15
 
 
 def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
-    """Build the application of one API process. Nothing is opened before its lifespan begins.
+    """Build the application of one API process. Its lifespan opens all resources.
 
-    It closes `tracing` when it ends.
+    The application closes `tracing` when it ends. Raises `PolicyError` for a route without a policy.
     """
+    route_policies = RoutePolicies()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        # Compile again to include routes that were added after `create_app`.
+        route_policies.compile(app.routes)
         async with _running(settings, tracing) as runtime:
             app.state.runtime = runtime
             yield
@@ -86,23 +94,27 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
         redoc_url=None,
         responses={"default": dict(PROBLEM_RESPONSE)},
         redirect_slashes=False,
-        telemetry=_telemetry(tracing),
+        openapi_url=None,
+        telemetry=_telemetry(tracing, route_policies),
     )
-    errors.install(app)
-    # The last added is the outermost.
+    problems.install(app)
+    # The middleware that is added last is the outermost.
     app.add_middleware(Validators)
-    app.add_middleware(Deeds)
+    app.add_middleware(Audit)
     app.add_middleware(Idempotency)
     app.add_middleware(DirectTagging)
     app.add_middleware(Gate)
     app.add_middleware(PlainAddress)
-    app.add_middleware(BodyLimit, limit_of=_limits(settings))
+    app.add_middleware(BodyLimiter, settings=settings)
+    app.add_middleware(OriginCheck, allowed_hosts=settings.hosts)
+    app.add_middleware(AttachPolicy, policies=route_policies)
     app.add_middleware(RequestLog)
-    # Routes are tried in order, so the one that is called most comes first.
+    # Routes are matched in order, so the most frequent one comes first.
     stored = (corpora, lexicons, jobs, models, policies, features, keys, audit)
     for router in (tagging, *stored, metric, health, page):
         app.include_router(router)
     openapi.install(app, keys=settings.access != ANYONE)
+    route_policies.compile(app.routes)
     return app
 
 
@@ -135,7 +147,7 @@ async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterat
 def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     database = Database(settings.database_url)
     url = settings.redis_url
-    async_redis = _async_redis(url) if url else None
+    redis, async_redis = (wire.connect(url), _async_redis(url)) if url else (None, None)
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     known = Serving(database, cache)
     checks = Health(database, async_redis, warm.serving)
@@ -144,8 +156,9 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     return Runtime(
         settings=settings,
         database=database,
-        redis=wire.connect(url) if url else None,
+        redis=redis,
         async_redis=async_redis,
+        registry=Registry(redis),
         serving=known,
         tagging=Tagging(known, settings, anyio.CapacityLimiter(cores), lambda: checks.warmed, Turns()),
         live=LiveEvents(async_redis),
@@ -163,10 +176,10 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
 
 
 def _async_redis(url: str) -> AsyncRedis:
-    """Make the client of the event loop.
+    """Create the Redis client of the event loop.
 
-    Reads have no timeout, since the listener waits for as long as nothing changes; health checks find a dead peer.
-    Nothing is retried: each user of it knows what to do without Redis, and should do it at once.
+    Reads have no timeout, because the listener waits until something changes. Health checks detect a dead peer.
+    The client does not retry. Every caller has a fallback without Redis, and should use it at once.
     """
     return AsyncRedis.from_url(
         url,
@@ -189,28 +202,15 @@ async def _close(runtime: Runtime) -> None:
         await anyio.to_thread.run_sync(runtime.tracing.close)
 
 
-def _telemetry(tracing: "Tracing | None") -> TelemetryConfig:
-    """What the framework traces: requests, where anything is traced; metrics and logs are our own."""
+def _telemetry(tracing: "Tracing | None", policies: RoutePolicies) -> TelemetryConfig:
+    """Configure the framework to trace requests if tracing is on. The application has its own metrics and logs."""
     made = TelemetryConfig(
         tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
     )
     if tracing is None:
         return made
-    return {**made, "tracing": True, "tracer_provider": tracing.provider, "exclude": _is_probe}
 
+    def is_excluded(scope: Scope) -> bool:
+        return not policies.find(scope["method"], scope["path"]).traced
 
-def _is_probe(scope: Scope) -> bool:
-    """Whether a request is one of those that come every few seconds and say nothing."""
-    return scopes.resource_of(scope["path"]) in ("livez", "readyz", "metrics")
-
-
-def _limits(settings: Settings) -> Any:
-    def limit_of(scope: Scope) -> int:
-        path = scope["path"]
-        model = path.startswith("/models/") and path.endswith("/versions")
-        # Streams of lines to tag are as long as uploads; they are never held whole.
-        streams = path == "/tag" and (b"content-type", lines.MEDIA_TYPE.encode()) in scope["headers"]
-        uploads = model or streams or path in ("/corpora", "/lexicons")
-        return settings.max_upload_bytes if uploads else settings.max_json_bytes
-
-    return limit_of
+    return {**made, "tracing": True, "tracer_provider": tracing.provider, "exclude": is_excluded}

@@ -9,29 +9,29 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from app.deps import Runtime
+from tagsmith.app.deps import Runtime
 
-#: How long a process that stops goes on answering on connections that are open. Each answer says that it is the last,
-#: so a client with much to ask is gone at once; one that asked nothing in this time is closed in a quiet moment.
+#: How long a stopping process still serves open connections. Each response closes its connection, so the connections of
+#: busy clients end at once. Connections that are idle for this time are closed at its end.
 DRAIN_S = 1.0
-#: What has not ended so long after the signal is ended by the kernel: a supervisor that died kills nobody. Longer than
-#: draining and the grace of requests under way together.
+#: Time after the signal when the kernel ends the process (SIGALRM), in case no supervisor is left to kill it.
+#: Longer than draining plus the grace period of running requests.
 LAST_S = 15
 POLL_S = 0.01
 
 
 class Server(uvicorn.Server):
-    """Stops without a request lost: connections end after an answer, not before one."""
+    """Server that loses no request when it stops: it closes connections after a response, not before one."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop when a signal says so, and by force if that takes too long."""
+        """Stop on a signal. Set an alarm that ends the process if the stop takes too long."""
         if not self.should_exit:
             signal.alarm(LAST_S)
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, end event streams, answer what still comes, let requests under way finish."""
-        # Other processes accept from the same socket; what waits there is theirs.
+        """Stop accepting connections, end event streams, drain open connections, and let running requests finish."""
+        # Other processes accept from the same socket and take the connections that wait there.
         for server in self.servers:
             server.close()
         app = self.config.app
@@ -44,5 +44,6 @@ class Server(uvicorn.Server):
 
     async def _drain(self) -> None:
         end = time.monotonic() + DRAIN_S
-        while self.server_state.connections and time.monotonic() < end and not self.force_exit:  # noqa: ASYNC110  # they go unheard
+        # Polling: uvicorn has no event for a closed connection.
+        while self.server_state.connections and time.monotonic() < end and not self.force_exit:  # noqa: ASYNC110
             await asyncio.sleep(POLL_S)

@@ -15,11 +15,11 @@ from pathlib import Path
 import pycrfsuite
 
 from benchmarks import common, crfsuite, learners
-from core import warm
-from core.features.spec import FeatureSpec
-from core.learn.loop import TrainResult
-from core.model.file import save
-from core.model.tagger import Tagger
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.model.file import save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.train import TrainResult
 
 PASSES = 30
 #: Every pair of attribute and label has a weight.

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from app.cli.background import BackgroundStack
-from app.client import Client
 from benchmarks import common
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
 
 TOKENS = 500_000
 TRIES = 20

@@ -8,8 +8,9 @@ from typing import Any
 
 import pycrfsuite
 
-from core.features.presets import PRESETS
-from core.features.template import Template, parse_crfpp
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.features.templates.template import Template
 
 Row = list[str]
 Sentence = list[Row]

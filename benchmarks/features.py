@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks import common, crfsuite, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.features import preview
-from core.features.columns import Coder
-from core.features.derived import Function
-from core.features.index import build, slots_of
-from core.features.settled import Features
-from core.features.spec import FeatureSpec
-from core.features.template import Template
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features import preview
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.columns.derived import Function
+from tagsmith.core.features.index import build, slots_of
+from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.features.templates.template import Template
+from tagsmith.core.pipeline import warm
 
 #: What is asked: so many times faster, and so much more for twice the text, noise allowed for.
 FASTER, DEARER = 8.0, 1.1
@@ -74,7 +74,7 @@ def processor(function: Callable[[], object]) -> float:
 def ours(features: Features, corpus: Corpus) -> int:
     """Attributes of a corpus in memory."""
     coder = Coder.of(features, corpus)
-    codes = coder.code(corpus)
+    codes = coder.code_corpus(corpus)
     index, _ = build(slots_of(features, coder.vocabularies), codes, corpus.offsets, 1)
     return index.size
 

@@ -75,8 +75,9 @@ OPTIONS: dict[str, list[dict[str, str]]] = {
 
 def reading(name: str) -> Target:
     """A corpus in one of the formats."""
-    from core.corpus import formats  # noqa: PLC0415  # imported under instrumentation, as all of ours here
-    from core.corpus.report import report  # noqa: PLC0415
+    # Imported under instrumentation, as all of ours here.
+    from tagsmith.core.corpus.formats import registry as formats  # noqa: PLC0415
+    from tagsmith.core.corpus.report import report  # noqa: PLC0415
 
     def read(pieces: list[bytes], choice: int) -> None:
         options = OPTIONS[name][choice % len(OPTIONS[name])]
@@ -90,7 +91,7 @@ def reading(name: str) -> Target:
 
 def looking_up() -> Target:
     """A lexicon of any kind."""
-    from core.lexicon.lexicon import KINDS, read_lexicon  # noqa: PLC0415
+    from tagsmith.core.features.lexicon.lexicon import KINDS, read_lexicon  # noqa: PLC0415
 
     def read(pieces: list[bytes], choice: int) -> None:
         read_lexicon(KINDS[choice % len(KINDS)], pieces, max_line_bytes=LINE_BYTES)
@@ -100,11 +101,15 @@ def looking_up() -> Target:
 
 def parsing(syntax: str) -> Target:
     """Templates, printed in their own syntax and parsed again; the others may say that they cannot."""
-    from core.errors import Invalid  # noqa: PLC0415
-    from core.features.printing import print_crfpp, print_short, print_wapiti  # noqa: PLC0415
-    from core.features.short import parse_short  # noqa: PLC0415
-    from core.features.template import parse_crfpp  # noqa: PLC0415
-    from core.features.wapiti import parse_wapiti  # noqa: PLC0415
+    from tagsmith.core.base.errors import Invalid  # noqa: PLC0415
+    from tagsmith.core.features.templates.crfpp import parse_crfpp  # noqa: PLC0415
+    from tagsmith.core.features.templates.printing import (  # noqa: PLC0415
+        print_crfpp,
+        print_short,
+        print_wapiti,
+    )
+    from tagsmith.core.features.templates.short import parse_short  # noqa: PLC0415
+    from tagsmith.core.features.templates.wapiti import parse_wapiti  # noqa: PLC0415
 
     syntaxes: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         "crf++": (parse_crfpp, print_crfpp),
@@ -146,9 +151,14 @@ def fuzz(name: str, seconds: int, folder: str) -> None:
     import atheris  # noqa: PLC0415  # not among the requirements: it is large, and only this file uses it
 
     with atheris.instrument_imports(
-        include=["core.corpus", "core.evaluate", "core.features", "core.lexicon"]
+        include=[
+            "tagsmith.core.corpus",
+            "tagsmith.core.evaluate",
+            "tagsmith.core.features",
+            "tagsmith.core.features.lexicon",
+        ]
     ):
-        from core.errors import TagsmithError  # noqa: PLC0415
+        from tagsmith.core.base.errors import TagsmithError  # noqa: PLC0415
 
         target = reading(name) if name in OPTIONS else looking_up() if name == "lexicon" else parsing(name)
 

@@ -36,11 +36,11 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from benchmarks import common, learners, segmentation
-from core import warm
-from core.corpus.corpus import Corpus
-from core.features.derived import Derived
-from core.features.presets import PRESETS
-from core.features.spec import FeatureSpec
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.columns.derived import Derived
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.pipeline import warm
 
 #: F1 in Table 5.
 PAPER = {

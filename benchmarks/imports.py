@@ -14,8 +14,8 @@ from pathlib import Path
 import pycrfsuite
 
 from benchmarks import common, crfsuite
-from core.model.importing import import_model
-from core.model.tagger import Tagger
+from tagsmith.core.model.importing import import_model
+from tagsmith.core.model.tagger import Tagger
 
 
 def differing(train: bytes, test: bytes, folder: Path, iterations: int) -> tuple[int, int]:

@@ -21,11 +21,11 @@ import numpy as np
 from numba import njit
 
 from benchmarks import common, learners
-from core.features.spec import FeatureSpec
-from core.inference import chain as ch
-from core.inference import vector as v
-from core.inference.chain import Chain, Edges, Floats
-from core.jit import kernel
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.jit import kernel
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.inference import chain as ch
+from tagsmith.core.inference.chain import Chain, Edges, Floats
 
 LABELS, TOKENS, CHAINS, PASSES = 22, 25, 50_000, 15
 

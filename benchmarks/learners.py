@@ -13,13 +13,13 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks import common
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.evaluate.spans import Metrics, evaluate
-from core.features.spec import FeatureSpec
-from core.learn.loop import TrainResult, train
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.evaluate.spans import Metrics, evaluate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.pipeline.train import TrainResult, train
 
 MAX_LINE_BYTES = 1 << 20
 #: CRF++'s chunking templates, weights only for pairs seen in the data: the 456,468 features that crfsuite makes.

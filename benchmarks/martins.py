@@ -27,19 +27,19 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from benchmarks import common, learners, martins_templates
-from core import warm
-from core.corpus.corpus import Corpus
-from core.evaluate.spans import evaluate
-from core.features.spec import FeatureSpec, InformationGain
-from core.learn.information_gain import compile_selected
-from core.learn.loop import Learned, learn
-from core.learn.problem import Compiled
-from core.model.build import build_model
-from core.model.file import load, save
-from core.model.model import Model
-from core.model.tagger import Tagger
-from core.specs import Learning
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.evaluate.spans import evaluate
+from tagsmith.core.features.spec import FeatureSpec, InformationGain
+from tagsmith.core.learn.problem.information_gain import compile_selected
+from tagsmith.core.learn.problem.problem import Compiled
+from tagsmith.core.learn.run.loop import Learned, learn
+from tagsmith.core.learn.run.spec import Learning
+from tagsmith.core.model.file import load, save
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.build import build_model
 
 PARTS = ("mira", "budgets", "gain", "l1", "speed")
 STRENGTHS = {"C = 0.1": 10.0, "C = 0.5": 2.0, "C = 1": 1.0}
@@ -237,7 +237,7 @@ def measure_speed(task: Task, folder: Path) -> dict[str, Any]:
     }
 
 
-def _size(model: Model) -> dict[str, int]:
+def _size(model: SparseModel) -> dict[str, int]:
     return {"features": model.active_features, "templates": len(model.features.unigrams)}
 
 

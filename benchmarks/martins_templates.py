@@ -12,7 +12,7 @@ and the two on the right that the paper speaks of; this is what stands here.
 The pair of labels is one template more in both sets. Shapes have runs of a type as one, as Collins (2002b) has them.
 """
 
-from core.features.spec import FeatureSpec
+from tagsmith.core.features.spec import FeatureSpec
 
 CHUNKING = FeatureSpec.model_validate(
     {

@@ -24,11 +24,10 @@ from typing import Any
 import pycrfsuite
 
 from benchmarks import common, crfsuite, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.learn.problem import Problem, compile_corpus
-from core.learn.registry import trainer_of
-from core.specs import TrainSpec
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.pipeline import warm
 
 PASSES, BLOCK = 10, 5
 BAR = 4.0
@@ -69,7 +68,7 @@ def pass_seconds(problem: Problem, trainer_spec: dict[str, Any]) -> list[float]:
     spec = TrainSpec.model_validate(
         {"kind": "train", "model": "m", "corpus": "crp_a", "trainer": {**trainer_spec, "passes": PASSES}}
     )
-    trainer = trainer_of(spec.trainer, 1)
+    trainer = spec.trainer.make(1)
     state = trainer.start(problem)
     out: list[float] = []
     began = time.perf_counter()

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks import common, learners
-from core import warm
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.evaluate.spans import evaluate
-from core.features import preview
-from core.features.presets import Preset
-from core.features.spec import FeatureSpec
-from core.model.model import Model
-from core.model.tagger import Coded, Tagger
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.evaluate.spans import evaluate
+from tagsmith.core.features import preview
+from tagsmith.core.features.presets import Preset
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.core.pipeline import warm
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
 
@@ -89,13 +89,13 @@ def measure(task: Task, data: Path) -> dict[str, Any]:
     }
 
 
-def scores(model: Model, test: Corpus) -> dict[str, float]:
+def scores(model: SparseModel, test: Corpus) -> dict[str, float]:
     assert test.labels is not None
     names = list(model.labels)
     known = {name: i for i, name in enumerate(dict.fromkeys([*names, *test.labels.vocabulary.strings()]))}
     of_label = np.array([known[name] for name in test.labels.vocabulary.strings()], np.int32)
     gold = of_label[test.labels.ids]
-    found = Tagger(model).decode(Coded(model.coder.code(test), test.offsets))
+    found = Tagger(model).decode(Coded(model.coder.code_corpus(test), test.offsets))
     metrics = evaluate(list(known), gold, found, test.offsets)
     return {"f1": round(metrics.f1, 2), "accuracy": round(metrics.accuracy, 2)}
 

@@ -21,10 +21,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks import common, crfsuite, learners
-from core import warm
-from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
-from core.learn.problem import Problem, compile_corpus
-from core.learn.quasi_newton import PERIOD
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.trainers.batch.lbfgs import LbfgsSpec
+from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
+from tagsmith.core.learn.trainers.batch.quasi_newton import PERIOD
+from tagsmith.core.pipeline import warm
 
 BLOCK = 25
 L1 = {"c1": 0.5, "c2": 0.0}
@@ -44,7 +45,7 @@ def ours(
 ) -> list[dict[str, Any]]:
     """The curve of a run from zero: until its passes are done, or it has met the rule and is as low as `target`."""
     began, last, used = time.perf_counter(), time.perf_counter(), time.process_time()
-    trainer = QuasiNewton(spec, threads)
+    trainer = spec.make(threads)
     state = trainer.start(problem)
     out: list[dict[str, Any]] = []
     for report in trainer.passes(problem, state, 1):

@@ -11,9 +11,9 @@ from statistics import median
 from typing import Any, get_args
 
 from benchmarks import common
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.corpus.labels import LabelCoding, recode
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.labels.codings import LabelCoding, recode
 
 MAX_LINE_BYTES = 1 << 20
 

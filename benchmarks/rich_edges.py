@@ -21,16 +21,15 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks import common, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.features.spec import FeatureSpec
-from core.learn import memory
-from core.learn.loop import train
-from core.learn.problem import compile_corpus
-from core.learn.registry import trainer_of
-from core.model.build import build_model
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.trainers.sizes import sizes_of
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.build import build_model
+from tagsmith.core.pipeline.train import train
 
 #: Sun's Table 4 on Bio-NER, 53 million features: F1 at convergence, and the passes it took.
 PAPER = {"SGD": (71.79, 91), "Avg-Perc": (70.61, 37), "ADF": (72.25, 35)}
@@ -97,7 +96,7 @@ def run(
 def timed_run(spec: TrainSpec, corpus: Corpus) -> dict[str, Any]:
     """Passes of the trainer alone, in seconds and in processor seconds, and the model they end in."""
     compiled = compile_corpus(spec.features.resolve(len(corpus.columns)), corpus)
-    trainer = trainer_of(spec.trainer, 1)
+    trainer = spec.trainer.make(1)
     state = trainer.start(compiled.problem)
     wall, processor = [], []
     began = (perf_counter(), process_time())
@@ -113,7 +112,7 @@ def timed_run(spec: TrainSpec, corpus: Corpus) -> dict[str, Any]:
     # Without the first pass, in which memory is first touched.
     return {
         "edge_attributes": compiled.problem.edge_attributes,
-        "parameters": memory.sizes_of(compiled.problem).parameters,
+        "parameters": sizes_of(compiled.problem).parameters,
         "active_features": model.active_features,
         "seconds_a_pass": round(median(wall[1:]), 3),
         "processor_seconds_a_pass": round(median(processor[1:]), 3),

@@ -25,11 +25,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from app.cli.background import BackgroundStack
-from app.client import Client
 from benchmarks import common
-from core.corpus.generate import generate
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.service.settings import Settings
 from tests.services import PostgresServer
 
 CLIENTS = 200

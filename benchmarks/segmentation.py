@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, zhou
-from core import warm
-from core.corpus.corpus import Corpus
-from core.corpus.segmented import read_segmented
-from core.evaluate.segmentation import evaluate, vocabulary_score
-from core.features.presets import PRESETS
-from core.features.spec import FeatureSpec
-from core.learn.loop import train
-from core.learn.problem import gold_of
-from core.lexicon.lexicon import Lexicon
-from core.model.tagger import Coded, Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.evaluate.segmentation import evaluate, vocabulary_score
+from tagsmith.core.features.lexicon.lexicon import Lexicon
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import gold_of
+from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.train import train
 
 MAX_LINE_BYTES = 1 << 20
 #: What was asked for, with dictionaries.
@@ -113,7 +113,7 @@ def measured(features: FeatureSpec, training: Corpus, test: Corpus) -> dict[str,
     tagger = Tagger(result.model)
     names, gold = gold_of(test, tagger.model.labels)
     began = time.perf_counter()
-    predicted = tagger.decode(Coded(tagger.model.coder.code(test), test.offsets))
+    predicted = tagger.decode(Coded(tagger.model.coder.code_corpus(test), test.offsets))
     tagging = time.perf_counter() - began
     scores = evaluate(names, gold, predicted, test.offsets)
     vocabulary = vocabulary_score(training, test, names, predicted)

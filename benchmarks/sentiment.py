@@ -30,15 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import common
-from core.corpus.corpus import Corpus
-from core.corpus.crfsuite import read_crfsuite
-from core.experiments import folds
-from core.features.spec import FeatureSpec
-from core.learn import loop
-from core.learn.loop import Learned
-from core.learn.problem import Problem, compile_corpus
-from core.specs import Learning
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.crfsuite import read_crfsuite
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.run import loop
+from tagsmith.core.learn.run.loop import Learned
+from tagsmith.core.learn.run.spec import Learning
+from tagsmith.core.pipeline.experiments import folds
 
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 #: Table 6: accuracy, passes.

@@ -21,9 +21,9 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from benchmarks import common, crfsuite, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.features.spec import FeatureSpec
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.pipeline import warm
 
 PASSES, FOLDS = 10, 4
 AT = (1, 5, 10)

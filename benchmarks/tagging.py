@@ -25,11 +25,11 @@ import httpx
 import pycrfsuite
 from fastapi import FastAPI
 
-from app.cli import api, listen
-from app.cli.background import BackgroundStack
-from app.client import Client
 from benchmarks import chunking, common, crfsuite
-from core.settings import Settings
+from tagsmith.app.cli import api, listen
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
 
 TOKENS = 25
 SENTENCES = 1_000

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.learn.lbfgs import OwlqnSpec, QuasiNewton
-from core.learn.loop import TrainResult
-from core.learn.problem import compile_corpus
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.train import TrainResult
 
 #: The paper's row: passes, objective a sequence, active features, F1.
 PAPER = {
@@ -94,7 +94,7 @@ def held_out_loss(train: Corpus, l1: float) -> float:
     """-log p of the held-out sentences a sentence, trained by OWL-QN on the others."""
     others, held_out = train.split(HELD_OUT / train.sentences, 1)
     compiled = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), others)
-    trainer = QuasiNewton(OwlqnSpec(l1=l1), 1)
+    trainer = OwlqnSpec(l1=l1).make(1)
     state = trainer.start(compiled.problem)
     for _ in trainer.passes(compiled.problem, state, 1):
         pass

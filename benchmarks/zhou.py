@@ -3,9 +3,9 @@
     python -m benchmarks.zhou --data ../shared/data [--corpus pku] [--part grid] [--figures-only]
 
 - grid: SGD-L1 (cumulative, exponential schedule) with eta0 in {1, 0.5, 0.1} and alpha in {0.9, 0.85, 0.8}: without line
-  search, with ours, and with the published rule of what is worse (`sufficient` 0; see core/learn/line_search.py). The
-  spread is the largest minus the smallest exact objective after 30 passes. `--figures-only` runs the five settings of
-  the paper's figures: three eta0 with alpha 0.85, three alpha with eta0 1.
+  search, with ours, and with the published rule of what is worse (`sufficient` 0; see the module
+  `line_search`). The spread is the largest minus the smallest exact objective after 30 passes. `--figures-only` runs
+  the five settings of the paper's figures: three eta0 with alpha 0.85, three alpha with eta0 1.
 - two-stage: the seconds until its objective is within 0.1 % of the one that OWL-QN (tolerance 1e-4) stops at, against
   OWL-QN's seconds until it stops. Runs alternate. Seconds are those of training: calibration counts, the objective that
   is computed after each pass of SGD for the figures does not.
@@ -26,12 +26,12 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from benchmarks import common, learners
-from core import warm
-from core.corpus.corpus import Corpus
-from core.features.spec import FeatureSpec
-from core.learn.loop import TrainResult
-from core.model.file import save
-from core.model.tagger import Tagger
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.model.file import save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.train import TrainResult
 
 ETAS, ALPHAS = (1.0, 0.5, 0.1), (0.9, 0.85, 0.8)
 #: Held fixed in figure 1 and in figure 2.

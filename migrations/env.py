@@ -1,8 +1,8 @@
-"""Run by Alembic with the connection that `core.store.migrate` opened; the caller commits."""
+"""Run by Alembic with the connection that `tagsmith.core.store.migrate` opened; the caller commits."""
 
 from alembic import context
 
-from core.store.tables import metadata
+from tagsmith.core.store.tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(

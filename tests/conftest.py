@@ -21,14 +21,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from app.cli.background import BackgroundStack
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.core.service.settings import Settings
 from tests import services
 
 #: Files that take longest: what begins late with one of these ends late. Those that mostly wait for processes and those
 #: that mostly compute take turns, since they go well beside each other.
 LONGEST = (
     "worker/test_families.py",
+    "tagsmith/test_wheel.py",
     "core/learn/test_online.py",
     "drills/test_dead_processes.py",
     "core/learn/test_sgd_l1.py",
@@ -39,7 +40,7 @@ LONGEST = (
     "app/test_serving.py",
     "core/inference/test_chain.py",
     "worker/test_processes.py",
-    "core/test_warm.py",
+    "core/pipeline/test_warm.py",
     "contract/test_contract.py",
     "core/learn/test_quasi_newton.py",
     "app/test_flat_memory.py",
@@ -111,7 +112,7 @@ def postgres_databases() -> Iterator[services.Databases]:
 
 @pytest.fixture(scope="session")
 def migrated_sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from core.store import migrate
+    from tagsmith.core.store import migrate
 
     path = tmp_path_factory.mktemp("sqlite") / "template.db"
     migrate.upgrade(f"sqlite:///{path}")
@@ -131,7 +132,7 @@ def sqlite_url(migrated_sqlite_file: Path, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def postgres_url(postgres_databases: services.Databases) -> Iterator[str]:
-    from core.store import migrate
+    from tagsmith.core.store import migrate
 
     address = postgres_databases.create(migrate.upgrade)
     yield address

@@ -1,6 +1,6 @@
 """Slow, obvious twins of the online learners: dense vectors, every labelling enumerated, averages summed outright."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import sqrt
 
@@ -100,37 +100,78 @@ def online(
     return w, total / updates
 
 
-def adaptive(
+def exponential(x: Array) -> Array:
+    """What weights are multiplied with for a decay of x, as the kernels do it."""
+    return np.exp(-x)
+
+
+def published(x: Array) -> Array:
+    """The same as published."""
+    return 1 - x
+
+
+def batch_gradient(chosen: list[Sentence], w: Array, shape: Shape) -> tuple[Array, Array]:
+    """(the sum of the gradients of log p(y | x) over a batch, which rows it uses)."""
+    attributes = shape[0]
+    g, used = np.zeros_like(w), np.zeros(len(w), bool)
+    for sentence in chosen:
+        by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
+        g[:attributes] += by_weight
+        g[attributes:] += by_pair
+        used[sentence.used(shape)] = True
+    return g, used
+
+
+def adf(
     data: list[Sentence],
     shape: Shape,
     orders: list[Sequence[int]],
-    rates: list[Sequence[float]],
+    c: float,
     l2: float,
     *,
-    scale: Array | None = None,
-    window: int = 1,
-    alpha: float = 1.0,
-    beta: float = 1.0,
+    q: int,
+    alpha: float,
+    beta: float,
     batch: int = 1,
+    shrink: Callable[[Array], Array] = exponential,
 ) -> Array:
-    """ADF (`scale` None: a rate a row, starting at rates[0][0]) or MADF, with every weight decayed at every update."""
-    attributes, labels = shape[:2]
-    w = np.zeros((naive.rows_of(shape), labels))
-    gamma, used, updates = np.full(len(w), rates[0][0]), np.zeros(len(w)), 0
-    for order, pass_rates in zip(orders, rates, strict=True):
+    """Sun, Li, Wang & Lu 2014, Figure 1, for batches; q in updates.
+
+    The gradient of one sample is that of l(z, w) - |w|^2 / (2 n sigma^2), with 1 / sigma^2 = l2 (section 3.1). So a
+    batch of b samples brings b l2 / n times w, however many samples other batches have.
+    """
+    w = np.zeros((naive.rows_of(shape), shape[1]))
+    gamma, v, t = np.full((len(w), 1), c), np.zeros((len(w), 1)), 0
+    for order in orders:
         for first in range(0, len(order), batch):
             chosen = [data[i] for i in order[first : first + batch]]
-            g, present = np.zeros_like(w), np.zeros(len(w), bool)
-            for sentence in chosen:
-                by_weight, by_pair = naive.gradient(sentence, w[:attributes], w[attributes:])
-                g[:attributes] += by_weight
-                g[attributes:] += by_pair
-                present[sentence.used(shape)] = True
-            rate = gamma[:, None] * np.ones(labels) if scale is None else pass_rates[first] * scale
-            w = np.exp(-rate * batch * l2 / len(data)) * w + rate * g
-            used += present
-            updates += 1
-            if updates % window == 0:
-                gamma = gamma * (alpha - used / window * (alpha - beta))
-                used[:] = 0
+            g, used = batch_gradient(chosen, w, shape)
+            v[used] += 1
+            w = shrink(gamma * len(chosen) * l2 / len(data)) * w + gamma * g
+            t += 1
+            if t % q == 0:
+                u = v / q
+                gamma, v = (alpha - u * (alpha - beta)) * gamma, np.zeros_like(v)
+    return w
+
+
+def madf(
+    data: list[Sentence],
+    shape: Shape,
+    orders: list[Sequence[int]],
+    etas: list[Sequence[float]],
+    l2: float,
+    *,
+    b: Array,
+    batch: int = 1,
+    shrink: Callable[[Array], Array] = exponential,
+) -> Array:
+    """He & Wang 2012, section 2.4: w <- w + eta B g with a fixed diagonal B, and g as in `adf`."""
+    w = np.zeros((naive.rows_of(shape), shape[1]))
+    for order, pass_etas in zip(orders, etas, strict=True):
+        for first in range(0, len(order), batch):
+            chosen = [data[i] for i in order[first : first + batch]]
+            g, _ = batch_gradient(chosen, w, shape)
+            rate = pass_etas[first] * b
+            w = shrink(rate * len(chosen) * l2 / len(data)) * w + rate * g
     return w

@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ import psycopg.conninfo
 import redis
 import sqlalchemy
 
-from app.cli import embedded_redis, process
+from tagsmith.app.cli import embedded_redis, process
 
 START_DEADLINE_S = 30.0
 STOP_DEADLINE_S = 15.0
@@ -36,6 +37,13 @@ def wait_until(
             awaited = what if isinstance(what, str) else what()
             raise AssertionError(f"waited {deadline_s:g} s in vain: {awaited}")
         time.sleep(0.02)
+
+
+def free_port() -> int:
+    """Give a loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class RedisServer:

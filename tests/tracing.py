@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import format_span_id, format_trace_id
 
-from core import logs
-from core.tracing.otel import Tracing
+from tagsmith.core.service import logs
+from tagsmith.core.service.tracing.otel import Tracing
 from tests.services import wait_until
 
 

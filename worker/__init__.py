@@ -1,1 +1,1 @@
-"""The process that trains: takes jobs from the queue, holds their leases, publishes what they made."""
+"""The worker process: it takes jobs from the queue, holds their leases and publishes their results."""

@@ -1,21 +1,21 @@
-"""`python -m worker`: start one worker with the settings of the environment."""
+"""`python -m tagsmith.worker`: start one worker with the settings of the environment."""
 
 import os
 import sys
 
-from core import logs
-from core.errors import Invalid
-from core.settings import Settings
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.service import logs
+from tagsmith.core.service.settings import Settings
 
 
 def limit_threads(settings: Settings) -> None:
-    """Share the cores among the workers of this machine. Numba reads this when it is imported."""
+    """Divide the cores among the workers of this machine. Numba reads these variables when it is imported."""
     cores = len(os.sched_getaffinity(0))
     chosen = {
         "NUMBA_NUM_THREADS": str(max(1, cores // max(1, settings.workers))),
-        # Survives a fork, unlike OpenMP's; one job a process, so it is never entered from two threads.
+        # Unlike OpenMP's layer it survives a fork. It is not thread-safe, but a process runs one job at a time.
         "NUMBA_THREADING_LAYER": "workqueue",
-        # Only our own kernels may use several threads; libraries under NumPy would add theirs on top.
+        # Only our own kernels use several threads. The libraries under NumPy would start more threads on top.
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
@@ -33,7 +33,7 @@ def start() -> int:
         return 2
     logs.configure(settings.logging_level)
     limit_threads(settings)
-    from worker.main import main  # noqa: PLC0415  # imports numba, see limit_threads
+    from tagsmith.worker.main import main  # noqa: PLC0415  # imports numba, see limit_threads
 
     try:
         return main(settings)

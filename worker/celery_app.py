@@ -1,4 +1,4 @@
-"""Celery, cut down to what is needed of it: carry the id of a job to one free worker."""
+"""Celery, reduced to one purpose: deliver the id of a job to one free worker."""
 
 import logging
 import signal
@@ -10,39 +10,39 @@ import kombu.exceptions
 import redis
 from celery import Celery
 
-from core import wire
-from core.errors import Invalid
-from core.settings import Settings
-from core.store.jobs import JobRow
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.service import wire
+from tagsmith.core.service.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 
 def create_celery(settings: Settings) -> Celery:
-    """Make the Celery application of a worker: one process, one job at a time."""
+    """Create the Celery application of a worker: one process, one job at a time."""
     if settings.redis_url is None:
         raise Invalid("a worker needs TAGSMITH_REDIS_URL", code="invalid_setting")
     app = Celery("tagsmith", set_as_current=False)
     app.conf.update(wire.celery_settings(settings.redis_url))
     app.conf.update(
-        # The job runs in the main thread of this process: nothing is forked, so nothing compiled, no socket
-        # and no lock crosses a fork. N workers are N processes.
+        # The job runs in the main thread of this process. Nothing forks, so no compiled code, socket or lock
+        # is shared with a child process. N workers are N processes.
         worker_pool="solo",
         worker_concurrency=1,
-        # The lease says who has a job, so a message may be forgotten as soon as it was read.
+        # The lease records which worker has a job, so a message can be acknowledged as soon as it is read.
         task_acks_late=False,
-        # No worker hoards messages that another could take. The usual way to say so, a multiplier of 1, would
-        # end a worker's consuming for good when Redis went away before a message was acknowledged.
+        # A worker does not prefetch messages that another worker could take. The usual setting, a multiplier
+        # of 1, stops the consumer for good when Redis goes away before a message is acknowledged.
         worker_prefetch_multiplier=0,
         worker_disable_prefetch=True,
         worker_cancel_long_running_tasks_on_connection_loss=False,
-        # Redis may come and go at any time, the start included.
+        # Redis can be unavailable at any time, including at the start.
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        # Chatter among workers: a worker that trains cannot answer it, and nobody asks.
+        # Messages between workers are off: a worker that trains cannot respond to them, and nothing uses them.
         worker_enable_remote_control=False,
         worker_send_task_events=False,
-        # Logs are set up by this process, as JSON lines.
+        # This process configures logging itself, as JSON lines.
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
     )
@@ -50,19 +50,19 @@ def create_celery(settings: Settings) -> Celery:
 
 
 class Worker(celery.apps.worker.Worker):  # type: ignore[misc]  # Celery ships no types
-    """Celery's worker, which may be told to end any number of times at once."""
+    """Celery's worker, made safe against several stop signals in quick succession."""
 
     def install_platform_tweaks(self, worker: object) -> None:
-        """Take the signals."""
+        """Install the signal handlers."""
         super().install_platform_tweaks(worker)
         heed_once(signal.SIGTERM)
 
 
 def heed_once(number: signal.Signals) -> None:
-    """Have the handler of a signal run the first time only.
+    """Make the handler of a signal run only the first time.
 
     A supervisor that dies signals its workers once for each of its threads. Python runs a handler between any two
-    instructions, its own included, and Celery's holds locks: entered again, it would wait for itself for ever.
+    instructions, including those of the handler itself. Celery's handler holds locks, so a nested call would deadlock.
     """
     handle = signal.getsignal(number)
     assert callable(handle)
@@ -78,7 +78,7 @@ def heed_once(number: signal.Signals) -> None:
 
 
 def sender(app: Celery) -> Callable[[JobRow], bool]:
-    """Make the function that gives the broker a message about a job."""
+    """Return the function that sends a message about a job to the broker."""
 
     def send(job: JobRow) -> bool:
         try:

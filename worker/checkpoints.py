@@ -1,7 +1,7 @@
-"""Where a job would go on if this worker were lost: staged on local disk often, stored in SQL now and then.
+"""Checkpoints, from which a job resumes after its worker is lost: staged on local disk often, stored in SQL less often.
 
-The state of a trainer is whole only at the end of a pass. What a worker that is told to stop can still store is
-therefore the last state it staged, not the present one.
+The state of a trainer is consistent only at the end of a pass. A worker that must stop can therefore store only the
+last staged state, not the current one.
 """
 
 import logging
@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import Unavailable
-from core.store import blobs, checkpoints, events
-from core.store.ids import new_id
-from worker.context import Context, Report
-from worker.lease import Lease
-from worker.reporter import Reporter
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import checkpoints, events
+from tagsmith.core.jobs.running import JobReport
+from tagsmith.core.store import blobs
+from tagsmith.core.store.ids import new_id
+from tagsmith.worker.context import Context
+from tagsmith.worker.lease import Lease
+from tagsmith.worker.reporter import Reporter
 
-# Of the time of training, what copying states to disk and to SQL may take. A state of a batch trainer can be a
-# gigabyte: without this a short `checkpoint_seconds` would leave no time to train.
+# The largest fraction of the training time spent on copying states to disk and to SQL. The state of a batch trainer
+# can be a gigabyte: without these limits a short `checkpoint_seconds` would leave no time to train.
 STAGE_SHARE = 0.02
 STORE_SHARE = 0.1
-# The end of a run, of a job that makes several, has no state but figures: it is small, and worth storing soon.
+# In a job with several runs, the checkpoint at the end of a run holds only results. It is small, so it is stored soon.
 RUN_PAUSE_S = 1.0
 READ_BYTES = 1 << 20
 
@@ -31,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Due:
-    """When the next state of one sort may be staged, and when it should be stored."""
+    """When the next state of one type may be staged, and when it should be stored."""
 
     pause_s: float
     store_at: float
@@ -46,15 +48,15 @@ class Checkpoints:
         self._lease = lease
         self._reporter = reporter
         self._path = scratch / "checkpoint"
-        #: What is staged, and whether that is stored too.
+        #: The progress of the staged state, and whether that state is also stored.
         self._staged: Mapping[str, Any] | None = None
         self._is_stored = False
         pause_s = context.settings.checkpoint_seconds
         self._passes = _Due(pause_s, time.monotonic() + pause_s)
         self._runs = _Due(min(pause_s, RUN_PAUSE_S), time.monotonic())
 
-    def offer(self, report: Report) -> None:
-        """Take the state at the end of a pass or run, if it is time. Raises LeaseLost when the job is another's."""
+    def offer(self, report: JobReport) -> None:
+        """Stage or store the state at the end of a pass or run, if it is due. Raises LeaseLost if the lease is lost."""
         due = self._runs if report.event == "run" else self._passes
         store = time.monotonic() >= due.store_at
         if report.checkpoint is None or not (store or time.monotonic() >= due.stage_at):
@@ -64,18 +66,18 @@ class Checkpoints:
             self._store(self._staged, due, None)
 
     def keep_last(self, patience_s: float) -> None:
-        """Store what is staged, if it is newer than what is stored and can be stored in so many seconds."""
+        """Store the staged state if it is newer than the stored one. Give up after `patience_s` seconds."""
         if self._staged is not None and not self._is_stored:
             self._store(self._staged, self._passes, time.monotonic() + patience_s)
 
-    def _stage(self, report: Report, due: _Due) -> None:
+    def _stage(self, report: JobReport, due: _Due) -> None:
         assert report.checkpoint is not None
         began = time.monotonic()
         try:
             report.checkpoint(self._path)
             self._staged, self._is_stored = report.as_dict(), False
         except OSError as error:
-            # Training goes on without: a full disk costs safety, not the job.
+            # Training continues without a checkpoint: a full disk must not fail the job.
             self._staged = None
             self._warn("cannot stage a checkpoint", error)
         ended = time.monotonic()
@@ -88,7 +90,7 @@ class Checkpoints:
         message = _message(number, run)
         try:
             with self._context.db.write() as conn:
-                # The bytes first: they take longest, and nobody else should wait for the row meanwhile.
+                # Write the bytes first: this takes longest, and the row of the job must not be locked meanwhile.
                 blob = blobs.write(conn, new_id("blb"), self._pieces(deadline))
                 data = told | {"size_bytes": blob.size_bytes}
                 self._reporter.write(conn, events.Draft("checkpoint", message, data))
@@ -102,7 +104,7 @@ class Checkpoints:
         due.store_at = ended + max(due.pause_s, (ended - began) / STORE_SHARE)
 
     def _pieces(self, deadline: float | None) -> Iterator[bytes]:
-        """Read the staged file; whoever wants the job stopped does not wait for the end of it."""
+        """Read the staged file. Raises _Abandoned when the job must stop before the end of the file."""
         with self._path.open("rb") as handle:
             while piece := handle.read(READ_BYTES):
                 stopping = self._context.stop.is_set() if deadline is None else time.monotonic() > deadline
@@ -125,4 +127,4 @@ def _message(number: int, run: Mapping[str, Any] | None) -> str:
 
 
 class _Abandoned(Exception):
-    """Storing a checkpoint was given up."""
+    """Storing a checkpoint was abandoned."""

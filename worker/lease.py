@@ -1,4 +1,4 @@
-"""Holding a job: a thread that renews the lease and listens for the wishes of users while the job runs."""
+"""The lease of a job: a thread that renews it and checks for cancel and pause requests while the job runs."""
 
 import contextvars
 import functools
@@ -11,24 +11,25 @@ from typing import Any, Self
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import Unavailable
-from core.store import jobs
-from worker.context import Context
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import jobs
+from tagsmith.worker.context import Context
 
-# A fifth of the second within which a cancel must take effect; a read this often costs nothing.
+# A cancel must take effect within one second; this is a fifth of it. A read this often costs almost nothing.
 POLL_S = 0.2
-# A trainer yields five times a second, but reading a large corpus may not for some seconds, a first compilation not for
-# many. A job that is to be cancelled then ends from here; what its worker goes on to do counts for nothing.
+# A trainer yields five times per second. Reading a large corpus can take seconds without a yield, and a first
+# compilation takes longer. If a job does not stop in time, this thread ends it as cancelled, and its later results are
+# ignored.
 CANCEL_PATIENCE_S = 0.4
-# Likewise a worker asked to end gives its job back, long before whoever asked loses patience and kills it. It waits
-# longer: the last state of training is worth storing.
+# In the same way, this thread returns the job to the queue when the worker must stop, long before the supervisor kills
+# the worker. It waits longer here, because the last state of training is worth storing.
 STOP_PATIENCE_S = 3.0
 
 _log = logging.getLogger(__name__)
 
 
 class Lease:
-    """One claim of one job, renewed until the block ends."""
+    """The lease of one claim of one job, renewed until the `with` block ends."""
 
     def __init__(
         self,
@@ -39,7 +40,10 @@ class Lease:
         drop: Callable[[], object],
         worked_before_s: float = 0.0,
     ) -> None:
-        """`give_back` returns the job to the queue, `drop` ends it as cancelled: called when the work does not stop."""
+        """Prepare the thread. It calls `give_back` (return the job to the queue) or `drop` (end it as cancelled).
+
+        It calls them only when the work does not stop in time.
+        """
         self.job_id = job_id
         self.owner = owner
         self._context = context
@@ -52,7 +56,7 @@ class Lease:
         self._pause = False
         self._lost = False
         self._over = threading.Event()
-        # In a copy of this thread's context, so that its lines have the same ids.
+        # Runs in a copy of this thread's context, so that its log lines have the same ids.
         keep = functools.partial(contextvars.copy_context().run, self._keep)
         self._thread = threading.Thread(target=keep, name=f"lease {job_id}", daemon=True)
 
@@ -68,26 +72,26 @@ class Lease:
 
     @property
     def cancel(self) -> bool:
-        """Whether someone wants the job stopped."""
+        """Whether a user requested a cancel."""
         return self._cancel
 
     @property
     def pause(self) -> bool:
-        """Whether someone wants the job to stand still."""
+        """Whether a user requested a pause."""
         return self._pause
 
     @property
     def lost(self) -> bool:
-        """Whether the job is no longer this worker's."""
+        """Whether this worker no longer holds the lease."""
         return self._lost
 
     @property
     def worked_seconds(self) -> float:
-        """How long workers have had the job, all its claims together."""
+        """How long workers have held the job, summed over all its claims."""
         return self._worked_before_s + time.monotonic() - self._began
 
     def note(self, progress: Mapping[str, Any]) -> None:
-        """Leave progress for the next renewal to store."""
+        """Keep the progress for the next renewal, which stores it."""
         self._progress = progress
 
     def _keep(self) -> None:
@@ -108,8 +112,8 @@ class Lease:
                     self._give_back()
                     self._lost = True
             except (Unavailable, SQLAlchemyError, jobs.LeaseLost) as error:
-                # The work goes on: if the database comes back before another worker claimed the job, nothing
-                # was lost; if not, the next look here says so, and what this worker did counts for nothing.
+                # The work continues. If the database is back before another worker claims the job, nothing is
+                # lost. Otherwise the next check finds the lease lost, and the work of this worker is ignored.
                 _log.warning("cannot reach the job", extra={"job_id": self.job_id, "error": str(error)})
 
     def _renew(self) -> jobs.Signals:
@@ -128,14 +132,14 @@ class Lease:
 
 
 class _Patience:
-    """How long something may be wanted in vain."""
+    """A limit on how long a request may stay without effect."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since: float | None = None
 
     def over(self, *, wanted: bool) -> bool:
-        """Take note of the present, and tell whether it has been wanted for too long."""
+        """Return whether the request has been pending for longer than the limit."""
         if not wanted:
             return False
         self._since = self._since or time.monotonic()

@@ -1,15 +1,15 @@
-"""What a job may take of a worker: memory, known before a run starts, and time."""
+"""The limits of a job: memory, estimated before a run starts, and time."""
 
-from core.errors import Invalid
-from core.settings import Settings
-from core.store.jobs import JobRow
-from worker.context import Said
-from worker.lease import Lease
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.running import Said
+from tagsmith.core.service.settings import Settings
+from tagsmith.worker.lease import Lease
 
 _MIB = 1 << 20
 
 
-class Limits:
+class ResourceLimits:
     """The limits of one claim of one job."""
 
     def __init__(self, settings: Settings, job: JobRow, lease: Lease) -> None:
@@ -18,8 +18,8 @@ class Limits:
         self._lease = lease
 
     def check(self, said: Said) -> None:
-        """Raise Invalid when the job has had its time, or says that it will need more memory than it may have."""
-        # Only training knows what it will need.
+        """Raise Invalid when the job has used up its time, or reports that it needs more memory than allowed."""
+        # Only training progress has a memory estimate.
         needed: int | None = getattr(said, "needed_bytes", None)
         if needed is not None and needed > self._memory_bytes:
             raise Invalid(

@@ -1,4 +1,4 @@
-"""One worker: opens what it needs, then takes jobs until it is told to stop."""
+"""One worker: it opens its connections, then takes jobs until a signal stops it."""
 
 import logging
 import os
@@ -14,27 +14,28 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning
 from celery.platforms import SecurityWarning
 
-from core import tracing, warm, wire
-from core.errors import Unavailable
-from core.learn.sgd_l1 import SgdL1Spec
-from core.settings import Settings
-from core.store import migrate
-from core.store.engine import Database
-from worker import reaper, run, tasks
-from worker.celery_app import Worker, create_celery, sender
-from worker.context import Context, Runner
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1Spec
+from tagsmith.core.pipeline import warm
+from tagsmith.core.service import tracing, wire
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import migrate
+from tagsmith.core.store.engine import Database
+from tagsmith.worker import reaper, run, tasks
+from tagsmith.worker.celery_app import Worker, create_celery, sender
+from tagsmith.worker.context import Context, Runner
 
 SCHEMA_POLL_S = 0.5
-#: A job is given back within 3 s and its last state stored within 2; what has not ended by then hangs.
+#: A job is returned to the queue within 3 s and its last state stored within 2 s. A process that still runs hangs.
 SHUTDOWN_S = 15
 
 _log = logging.getLogger(__name__)
 
 
 def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int:
-    """Run a worker until a signal ends it, and give its exit code."""
-    # Celery warns of running as root because of pickled messages (ours are JSON with one id in them), and at
-    # every loss of Redis of a default that we have chosen on purpose.
+    """Run a worker until a signal stops it; return its exit code."""
+    # Celery warns about running as root because of pickled messages, but our messages are JSON with one id. It also
+    # warns about a default, chosen on purpose, each time the connection to Redis is lost.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     app = create_celery(settings)
@@ -52,20 +53,20 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
     )
     _wait_for_schema(context.db)
     if runners is None:
-        # The trainer that most jobs name; others are made ready by the first job that asks for them.
+        # Most jobs use this trainer. The first job that uses another trainer compiles its kernels.
         _log.info("kernels ready", extra={"seconds": round(warm.trainer(SgdL1Spec()), 1)})
     tasks.register(app, context)
 
     def stop(**_: object) -> None:
-        # A consumer that looks for a Redis which died with the supervisor never comes round to ending. The kernel's
-        # clock ends the process whatever it does then.
+        # A consumer that waits for a Redis which died with the supervisor never stops by itself. The alarm of the
+        # operating system ends the process in that case.
         signal.alarm(SHUTDOWN_S)
         context.stop.set()
 
     def leave_logging_alone(**_: object) -> None:
-        """Celery sets up logging unless someone answers this signal."""
+        """Do nothing: Celery configures logging unless a receiver is connected to this signal."""
 
-    # Celery keeps only weak references to receivers; these two live as long as this call.
+    # Celery keeps only weak references to receivers. These two functions exist until this call returns.
     signals.worker_shutting_down.connect(stop)
     signals.setup_logging.connect(leave_logging_alone)
     reaping = reaper.start(context)
@@ -93,7 +94,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
 
 
 def _wait_for_schema(db: Database) -> None:
-    """Wait until whoever migrates has done so: services of a stack start in any order."""
+    """Wait until the migrations have run: the services of a stack start in any order."""
     told = False
     while True:
         try:

@@ -1,6 +1,6 @@
-"""What keeps jobs from being forgotten: a thread in every worker that finds lost leases and lost messages.
+"""The reaper: a thread in every worker that finds expired leases and lost messages, so that no job is forgotten.
 
-Any number of them may run: each transition happens once, and a message too many is harmless.
+Any number of reapers may run: each transition happens once, and a duplicate message is harmless.
 """
 
 import logging
@@ -9,15 +9,16 @@ from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core import wire
-from core.errors import Unavailable
-from core.store import clock, jobs
-from core.store.jobs import JobRow
-from worker.context import Context
-from worker.reporter import publish_since
-from worker.watchdog import Watchdog
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.service import wire
+from tagsmith.core.store import clock
+from tagsmith.worker.context import Context
+from tagsmith.worker.reporter import publish_since
+from tagsmith.worker.watchdog import Watchdog
 
-# A sender needs milliseconds between commit and send; whoever took longer than this has died in between.
+# A sender needs milliseconds between commit and send. If no message is sent within this time, the sender has died.
 RESEND_AFTER_S = 3.0
 
 _log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def start(context: Context) -> threading.Thread:
 
 
 def sweep(context: Context, watchdog: Watchdog) -> None:
-    """Take jobs from lost workers, and send the messages that queued jobs lack."""
+    """Requeue or fail the jobs of lost workers, and send the missing messages of queued jobs."""
     for job in _reap(context):
         _log.warning(
             "worker lost: job %s", job.state.value, extra={"job_id": job.id, "request_id": job.request_id}
@@ -60,10 +61,10 @@ def _reap(context: Context) -> list[JobRow]:
 
 
 def _resend(context: Context) -> bool:
-    """Send what was never sent or was forgotten; tell whether messages wait that this worker should have taken."""
+    """Send missing messages again; return whether messages wait in a queue that this worker consumes."""
     with context.db.read() as conn:
         now = clock.now(conn)
-        # A job given back, by its worker or by a reaper, has certainly no message: it need not wait.
+        # A job that a worker or a reaper returned to the queue certainly has no message, so it need not wait.
         candidates = [
             job
             for job in jobs.unsent(conn, now)

@@ -1,4 +1,4 @@
-"""What a running job says: events to SQL for good and then to Redis, ticks to Redis only."""
+"""The output of a running job: events are stored in SQL and then published to Redis; ticks go to Redis only."""
 
 import time
 from collections.abc import Mapping
@@ -8,33 +8,34 @@ from typing import Any
 from redis import Redis
 from sqlalchemy.engine import Connection
 
-from core import wire
-from core.errors import Unavailable
-from core.store import events, jobs
-from core.store.engine import Database
-from worker.context import Context, Note, Report
-from worker.lease import Lease
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs.running import JobReport, Note
+from tagsmith.core.service import wire
+from tagsmith.core.store.engine import Database
+from tagsmith.worker.context import Context
+from tagsmith.worker.lease import Lease
 
-# Passes over a small corpus take milliseconds: their events are written together, four times a second.
+# Passes over a small corpus take milliseconds, so their events are written in batches, four times per second.
 FLUSH_S = 0.25
-# What an eye can follow.
+# About as fast as a person can follow.
 TICK_S = 0.2
-# While Redis is away each try may cost a timeout; training should not pay that at every tick.
+# While Redis is unavailable each attempt can cost a timeout. Training must not wait for that at every tick.
 REDIS_PAUSE_S = 2.0
 
 
-#: Number of a run and of a pass in it. Both are made in one order, so that places can be compared.
+#: The number of a run and the number of a pass in it. Later places are greater, so places can be compared.
 Place = tuple[int, int]
 
 
 def place_of(progress: Mapping[str, Any]) -> Place:
-    """Where in a job a progress stands; a job of one run does not number it."""
+    """Return the place of a progress in its job. A job with a single run does not number it."""
     run = progress.get("run") or {}
     return int(run.get("number", 0)), int(progress.get("pass", 0))
 
 
 def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | None:
-    """Tell followers about the events after `seq`. Gives the number of the last, None when Redis was away."""
+    """Publish the events after `seq`. Return the number of the last one, or None when Redis is unavailable."""
     with db.read() as conn:
         missed = events.after(conn, job_id, seq, wire.STREAM_LENGTH)
     if not missed:
@@ -44,7 +45,7 @@ def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | No
 
 
 class Reporter:
-    """The voice of one claim of one job."""
+    """Stores and publishes the events and the progress of one claim of one job."""
 
     def __init__(
         self, context: Context, lease: Lease, last_seq: int, told: Mapping[str, Place] | None = None
@@ -54,14 +55,14 @@ class Reporter:
         self._drafts: list[events.Draft] = []
         self._progress: dict[str, Any] | None = None
         self._flushed_at = self._ticked_at = self._redis_failed_at = float("-inf")
-        #: Number of the newest event that followers were told about.
+        #: Number of the newest published event.
         self._published = last_seq
-        #: The last pass and the last run that have an event, of this claim or an earlier one. Training is repeatable:
-        #: a pass that is made again, because it came after the checkpoint, says nothing new.
+        #: The last pass and the last run that have an event, of this claim or an earlier one. Training is
+        #: deterministic: a pass that is repeated after the checkpoint gets no second event.
         self._told = dict(told or {})
 
-    def report(self, report: Report) -> None:
-        """Take one report. Raises LeaseLost when the job is no longer this worker's."""
+    def report(self, report: JobReport) -> None:
+        """Handle one report. Raises LeaseLost when this worker no longer holds the lease."""
         self._progress = report.as_dict()
         self._lease.note(self._progress)
         if report.event == "message":
@@ -76,20 +77,20 @@ class Reporter:
             self._heard(wire.publish_tick(self._context.redis, self._lease.job_id, self._progress))
 
     def note(self, note: Note) -> None:
-        """Take a line that is no progress."""
+        """Handle a message that is not progress."""
         self._draft("message", note.message, {}, note.level)
 
     def flush(self) -> None:
-        """Write what is pending. Raises Unavailable when the database is away; nothing is forgotten then."""
+        """Write the pending events. Raises Unavailable when the database is unavailable; the events stay pending."""
         if self._drafts:
             with self._context.db.write() as conn:
                 self.write(conn)
         self.written()
 
     def write(self, conn: Connection, *more: events.Draft) -> None:
-        """Store what is pending, and `more`, in a transaction that is undone when the job is no longer ours.
+        """Store the pending events and `more`.
 
-        When it has been committed, call `written`.
+        Raises LeaseLost if the lease is lost, which rolls the transaction back. Call `written` after the commit.
         """
         lease, lease_s = self._lease, self._context.settings.lease_seconds
         self._flushed_at = time.monotonic()
@@ -99,12 +100,12 @@ class Reporter:
         events.append(conn, lease.job_id, [*self._drafts, *more])
 
     def written(self) -> None:
-        """Forget what `write` has stored."""
+        """Clear the pending events, which `write` has stored."""
         self._flushed_at = time.monotonic()
         self._drafts = []
 
     def publish(self) -> None:
-        """Tell followers what SQL has and they were not told."""
+        """Publish the events that are in SQL and not yet published."""
         try:
             known = publish_since(self._context.db, self._context.redis, self._lease.job_id, self._published)
         except Unavailable:

@@ -1,4 +1,4 @@
-"""Running one job from claim to end. Celery brings the message; what it means is decided by the row."""
+"""Run one job from claim to end. Celery delivers the message; the row of the job decides what to do."""
 
 import contextlib
 import logging
@@ -7,31 +7,36 @@ import tempfile
 import time
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
-from core import logs, wire
-from core.errors import Invalid, TagsmithError, Unavailable
-from core.store import events, jobs
-from core.store.jobs import JobRow
-from core.store.states import State
-from worker.checkpoints import Checkpoints
-from worker.context import Context, Note, Outcome, Runner, Running, Workplace
-from worker.lease import Lease
-from worker.limits import Limits
-from worker.reporter import Place, Reporter, place_of, publish_since
+from tagsmith.core.base.errors import Invalid, TagsmithError, Unavailable
+from tagsmith.core.jobs import events, jobs, kinds
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.kind import JobKind
+from tagsmith.core.jobs.running import Note, Outcome, Running
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.service import logs
+from tagsmith.core.store.states import State
+from tagsmith.worker.checkpoints import Checkpoints
+from tagsmith.worker.context import Context, Runner
+from tagsmith.worker.lease import Lease
+from tagsmith.worker.limits import ResourceLimits
+from tagsmith.worker.reporter import Place, Reporter, place_of, publish_since
 
 if TYPE_CHECKING:
-    from core.tracing.otel import Tracing
+    from tagsmith.core.service.tracing.otel import Tracing
 
-# Hours of training are worth waiting for a database that restarts.
+# A database that restarts must not lose hours of training, so the worker waits for it this long.
 PERSIST_S = 120.0
 PERSIST_PAUSE_S = 1.0
-# How long a worker that is told to stop may spend on a last checkpoint. Less than the patience of its lease.
+# How long a worker that shuts down may spend on a last checkpoint. Less than STOP_PATIENCE_S of its lease.
 LAST_S = 1.5
-# How long one that is told to pause may: a gigabyte of state to a slow database.
+# How long a worker that pauses a job may spend on it: enough for a gigabyte of state and a slow database.
 PAUSE_S = 120.0
 
 Log = logging.LoggerAdapter[logging.Logger]
@@ -39,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class Interrupted(Enum):
-    """Why a job stopped before it had a result."""
+    """Why a job stopped without a result."""
 
     #: A user cancelled it.
     CANCELLED = auto()
@@ -47,37 +52,29 @@ class Interrupted(Enum):
     PAUSED = auto()
     #: The worker shuts down.
     STOPPED = auto()
-    #: Another worker has it, or it has ended.
+    #: Another worker has the job, or the job has ended.
     LOST = auto()
 
 
 def runners() -> dict[str, Runner]:
-    """What runs each kind of job: one entry a kind."""
-    # Imported late: this pulls in numba, which reads its settings from the environment when imported.
-    from worker.evaluate import run_evaluate  # noqa: PLC0415
-    from worker.experiments import run_compare, run_tune  # noqa: PLC0415
-    from worker.tag import run_tag  # noqa: PLC0415
-    from worker.train import run_train  # noqa: PLC0415
+    """Return the runner of every job kind."""
+    return {name: partial(_start, kind) for name, kind in kinds.known().items()}
 
-    return {
-        "train": run_train,
-        "compare": run_compare,
-        "tune": run_tune,
-        "evaluate": run_evaluate,
-        "tag": run_tag,
-    }
+
+def _start(kind: JobKind[Any], workplace: Workplace) -> Running:
+    return kind.run(kinds.parse_job(workplace.job.spec), workplace)
 
 
 def run_job(context: Context, job_id: str) -> None:
-    """Do what the row of a job asks for, if it is still to be done and nobody else does it."""
-    # New for each claim, so that not even an earlier claim of this same process passes for this one.
+    """Claim and run a job. Does nothing when another worker has it or it has ended."""
+    # New for each claim, so that an earlier claim of this process cannot be confused with this one.
     owner = f"{context.worker_id}/{secrets.token_hex(8)}"
     with context.db.write() as conn:
         job = jobs.claim(conn, job_id, owner, context.settings.lease_seconds)
     if job is None:
         _log.info("nothing to do: another worker has the job or it has ended", extra={"job_id": job_id})
         return
-    # Other parts of the worker that write a line about it, in other threads too, need not know its ids.
+    # Every log line about the job has its ids, in all parts and threads of the worker.
     logs.bind(job_id=job.id, request_id=job.request_id)
     if context.tracing is None:
         _hold(context, job, owner)
@@ -86,7 +83,7 @@ def run_job(context: Context, job_id: str) -> None:
 
 
 def _hold_traced(context: Context, tracing: "Tracing", job: JobRow, owner: str) -> None:
-    """Run a claimed job within a span of the trace in which it was posted."""
+    """Run a claimed job in a span that continues the trace of the request that created it."""
     attributes: dict[str, str | int] = {
         "tagsmith.job.id": job.id,
         "tagsmith.job.kind": job.kind,
@@ -102,7 +99,7 @@ def _hold_traced(context: Context, tracing: "Tracing", job: JobRow, owner: str) 
 
 
 def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
-    """Run a claimed job while holding its lease; give how it was left, None when it is another's."""
+    """Run a claimed job while holding its lease. Return its final row, or None when the lease was lost."""
     log = Log(
         _log, {"job_id": job.id, "request_id": job.request_id, "kind": job.kind, "attempt": job.attempt}
     )
@@ -127,7 +124,7 @@ def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
 
 
 def _told(context: Context, job: JobRow) -> dict[str, Place]:
-    """The last pass and the last run of which an earlier attempt has told."""
+    """Return the last pass and the last run that an earlier attempt has reported."""
     if job.attempt == 1:
         return {}
     with context.db.read() as conn:
@@ -136,7 +133,7 @@ def _told(context: Context, job: JobRow) -> dict[str, Place]:
 
 
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:
-    """Return a job to the queue because this worker shuts down, and tell the others at once."""
+    """Return a job to the queue because this worker shuts down, and notify the other workers at once."""
     with context.db.write() as conn:
         job = jobs.requeue(conn, job_id, owner)
     if job.state is State.QUEUED and context.send(job):
@@ -147,7 +144,7 @@ def give_back(context: Context, job_id: str, owner: str) -> JobRow:
 
 
 def drop(context: Context, job_id: str, owner: str) -> JobRow:
-    """End a job as cancelled though its work has not stopped yet, and tell those who watch it."""
+    """End a job as cancelled although its work has not stopped yet, and notify its watchers."""
     with context.db.write() as conn:
         job = jobs.cancelled(conn, job_id, owner)
     publish_since(context.db, context.redis, job_id, job.last_seq - 1)
@@ -155,7 +152,7 @@ def drop(context: Context, job_id: str, owner: str) -> JobRow:
 
 
 def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: Log) -> JobRow | None:
-    """Run a claimed job and store how it ended; None when that could not be done and the job is another's."""
+    """Run a claimed job and store how it ended. Return None when the lease was lost."""
 
     def end(ending: Callable[[Connection], JobRow]) -> JobRow:
         return _persist(context, reporter, ending)
@@ -173,13 +170,13 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
             return fail(_described(error))
         except Exception:
             log.exception("job failed by a defect")
-            # What went wrong inside is for the logs: a user can do nothing with it.
+            # Only the logs get the details: they do not help a user.
             return fail({"code": "internal_error", "message": "the job failed by an internal error"})
     except jobs.LeaseLost as error:
         log.warning("job lost: %s", error)
     except Unavailable as error:
-        # The database is away for long. The lease runs out, and the reaper, when there is a database again,
-        # gives the job another try if it has one left.
+        # The database stays unavailable and the lease expires. When the database is back, the reaper queues the job
+        # again if it has an attempt left.
         log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback says nothing more
     return None
 
@@ -192,10 +189,11 @@ def _run(
     end: Callable[[Callable[[Connection], JobRow]], JobRow],
 ) -> JobRow | None:
     with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
-        workplace = Workplace(context.settings, context.db, Path(scratch))
+        registry = Registry(context.redis)
+        workplace = Workplace(context.settings, context.db, Path(scratch), job, registry)
         checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
-        limits = Limits(context.settings, job, lease)
-        running = _runner(context, job)(job, workplace)
+        limits = ResourceLimits(context.settings, job, lease)
+        running = _runner(context, job)(workplace)
         outcome = _drive(context, running, lease, limits, reporter, checkpoints)
         if outcome is Interrupted.LOST:
             return None
@@ -208,16 +206,13 @@ def _run(
             checkpoints.keep_last(LAST_S)
             reporter.flush()
             return give_back(context, job.id, lease.owner)
-        ended = end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
-    if outcome.serves:
-        wire.bump_registry(context.redis)
-    return ended
+        return end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
 
 
 def _runner(context: Context, job: JobRow) -> Runner:
     runner = context.runners.get(job.kind)
     if runner is None:
-        # An older worker beside a newer API: a kind that no version knows is refused when it is posted.
+        # This worker is older than the API: the API itself refuses kinds that it does not know.
         raise Invalid(f"the worker cannot run jobs of kind {job.kind}", code="unknown_kind")
     return runner
 
@@ -226,11 +221,11 @@ def _drive(
     context: Context,
     running: Running,
     lease: Lease,
-    limits: Limits,
+    limits: ResourceLimits,
     reporter: Reporter,
     checkpoints: Checkpoints,
 ) -> Outcome | Interrupted:
-    """Take the steps of a job, asking between any two whether to go on."""
+    """Run the steps of a job. Check between two steps whether to continue."""
     with contextlib.closing(running):
         while True:
             if lease.lost:
@@ -255,9 +250,9 @@ def _drive(
 
 
 def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:
-    """Store the last events and the end of a job, waiting for a database that is away.
+    """Store the last events and the end of a job. Retry while the database is unavailable.
 
-    When a commit succeeded but its answer was lost, the next try finds the lease gone: nothing is done twice.
+    If a commit succeeds but its response is lost, the next attempt finds the lease released: nothing happens twice.
     """
     deadline = time.monotonic() + PERSIST_S
     while True:

@@ -1,4 +1,4 @@
-"""Noticing that this worker no longer hears: a consumer can die in silence when its broker comes back."""
+"""Detection of a dead consumer: it can stop receiving messages, without an error, when its broker comes back."""
 
 import logging
 import os
@@ -6,16 +6,16 @@ import threading
 import time
 from collections.abc import Callable
 
-# Longer than the longest pause Celery makes between two tries to reconnect.
+# Longer than the longest pause between two reconnection attempts of Celery.
 DEAF_S = 60.0
-#: "Try again later": whoever started the worker starts a new one.
+#: "Try again later": the supervisor starts a new worker.
 EXIT_CODE = os.EX_TEMPFAIL
 
 _log = logging.getLogger(__name__)
 
 
 class Watchdog:
-    """Ends the process when messages wait and it takes none though it has nothing else to do."""
+    """Ends the process when messages wait and the idle worker takes none of them."""
 
     def __init__(self, busy: threading.Event, end: Callable[[int], object] = os._exit) -> None:
         self._busy = busy
@@ -23,7 +23,7 @@ class Watchdog:
         self._deaf_since: float | None = None
 
     def look(self, *, messages_wait: bool) -> None:
-        """Take note of the present; called every few seconds."""
+        """Check the current state; called every few seconds."""
         if not messages_wait or self._busy.is_set():
             self._deaf_since = None
             return
@@ -31,5 +31,5 @@ class Watchdog:
         self._deaf_since = self._deaf_since or now
         if now - self._deaf_since > DEAF_S:
             _log.critical("worker ends: messages wait and it hears none")
-            # At once: the loop that would end it in order is the one that hangs, and it holds no job.
+            # Exit at once: the loop that would end the process cleanly is the one that hangs. No job is held.
             self._end(EXIT_CODE)

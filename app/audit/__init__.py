@@ -1,1 +1,1 @@
-"""The audit: who changed what, and when."""
+"""The audit log: who changed what, and when."""

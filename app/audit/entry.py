@@ -1,20 +1,20 @@
-"""The entry of a request in the audit."""
+"""The audit entry of a request."""
 
 import dataclasses
 
 from sqlalchemy.engine import Connection
 from starlette.types import Scope
 
-from core.store import audit
-from core.store.audit import Deed
+from tagsmith.core.store import audit
+from tagsmith.core.store.audit import NewAuditEntry
 
 
-class Entry:
-    """What one request did, recorded once: in the transaction that does it, so that neither is there alone."""
+class RequestAudit:
+    """Records what one request changes, once, in the transaction that makes the change."""
 
-    def __init__(self, scope: Scope, deed: Deed) -> None:
+    def __init__(self, scope: Scope, entry: NewAuditEntry) -> None:
         self._scope = scope
-        self._deed = deed
+        self._entry = entry
         self.written = False
 
     def write(
@@ -24,8 +24,8 @@ class Entry:
         note: str | None = None,
         status: int | None = None,
     ) -> None:
-        """Add it to a transaction; if that is undone, so is this. The status is the route's if none is given."""
+        """Add the entry to a transaction. Without `status` it gets the status code of the route."""
         if status is None:
             status = getattr(self._scope["route"], "status_code", None) or 200
-        audit.record(conn, dataclasses.replace(self._deed, status=status, location=location, note=note))
+        audit.record(conn, dataclasses.replace(self._entry, status=status, location=location, note=note))
         self.written = True

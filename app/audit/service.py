@@ -1,12 +1,12 @@
-"""What can be done with the audit."""
+"""Operations on the audit log."""
 
-from core.store import audit
-from core.store.audit import DeedRow
-from core.store.engine import Database
-from core.store.paging import Page
+from tagsmith.core.store import audit
+from tagsmith.core.store.audit import AuditRow
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.paging import Page
 
 
-def page(database: Database, limit: int, cursor: str | None, key_id: str | None) -> Page[DeedRow]:
+def page(database: Database, limit: int, cursor: str | None, key_id: str | None) -> Page[AuditRow]:
     """List changes, newest first."""
     with database.read() as conn:
         return audit.page(conn, limit, cursor, key_id)

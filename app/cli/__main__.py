@@ -1,7 +1,7 @@
-"""`python -m app.cli` is `tagsmith`."""
+"""Run the `tagsmith` command with `python -m tagsmith.app.cli`."""
 
 import sys
 
-from app.cli.main import main
+from tagsmith.app.cli.main import main
 
 sys.exit(main())

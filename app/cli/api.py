@@ -7,23 +7,23 @@ import sys
 import uvicorn
 from fastapi import FastAPI
 
-from app import main, server
-from app.cli import listen
-from core import logs, tracing
-from core.settings import Settings
+from tagsmith.app import main, server
+from tagsmith.app.cli import listen
+from tagsmith.core.service import logs, tracing
+from tagsmith.core.service.settings import Settings
 
-#: How long requests under way may take to end after SIGTERM; less than the supervisor's deadline.
+#: Grace period for running requests after SIGTERM; shorter than the supervisor's deadline.
 GRACE_S = 10
-#: How long a thread waits for the interpreter while the event loop is busy. A thread that talks to SQL waits dozens of
-#: times in one request, by Python's default of 5 ms each time.
+#: How long a thread waits for the GIL while the event loop is busy. A thread that runs SQL waits for it dozens of times
+#: per request. Python's default is 5 ms for each wait.
 SWITCH_S = 0.0005
-#: When the collector of cycles looks for any. A request of 1,000 sentences is 23,000 lists; by default it has
-#: the collector go over all of them several times, and every other time over everything the process ever made.
+#: Thresholds of the garbage collector. A request of 1,000 sentences creates 23,000 lists. With the default thresholds,
+#: the collector scans all of them several times, and every second scan covers all objects of the process.
 COLLECT = (50_000, 20, 100)
 
 
 def serve(settings: Settings, descriptor: int | None) -> int:
-    """Serve on the inherited socket `descriptor`, or on one of the host and port of the settings."""
+    """Serve on the inherited socket `descriptor`, or on a new socket for the configured host and port."""
     tune_interpreter()
     logs.configure(settings.logging_level)
     if descriptor is not None:
@@ -36,7 +36,7 @@ def serve(settings: Settings, descriptor: int | None) -> int:
 
 
 def tune_interpreter() -> None:
-    """Set what the interpreter of an API process has otherwise than by default."""
+    """Tune the interpreter for API processes."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
 
@@ -47,13 +47,13 @@ def _serve_on(listener: socket.socket, settings: Settings) -> None:
 
 
 def server_of(app: FastAPI) -> server.Server:
-    """The server of an application, as every API process has it."""
+    """Return the server that an API process runs for `app`."""
     config = uvicorn.Config(
         app,
         lifespan="on",
         ws="none",
         log_config=None,
-        access_log=False,  # the application writes its own, with request ids
+        access_log=False,  # the application writes its own log, with request ids
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
         backlog=listen.BACKLOG,

@@ -1,4 +1,4 @@
-"""A whole stack as one child process, for as long as a block of code runs."""
+"""A whole stack as one child process that runs for the duration of a `with` block."""
 
 import json
 import signal
@@ -9,21 +9,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from app.cli import process
-from app.cli.rundir import RunDir
-from core.errors import Unavailable
-from core.settings import Settings
+from tagsmith.app.cli import process
+from tagsmith.app.cli.rundir import RunDir
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.service.settings import Settings
 
-#: Longer than the supervisor's own deadlines for a start with compilation and for an orderly stop.
+#: Longer than the supervisor's own deadlines for a start that compiles kernels and for a graceful stop.
 START_DEADLINE_S = 330.0
 STOP_DEADLINE_S = 60.0
 POLL_S = 0.05
-#: How much of the log an error shows.
+#: Number of log lines that an error shows.
 TAIL_LINES = 40
 
 
 class BackgroundStack:
-    """`tagsmith up` with its output in a file. Use it as a context manager."""
+    """Runs `tagsmith up` and writes its output to a file. Use it as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -39,26 +39,26 @@ class BackgroundStack:
         return self._process.pid
 
     def start(self) -> None:
-        """Start, and wait until the API is ready."""
+        """Start the stack and wait until the API is ready."""
         self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         state_path = RunDir(self.settings.data_dir).state_path
-        # One of an earlier, killed supervisor would look like an answer of this one.
+        # A state file of an earlier, killed supervisor would look as if this stack were ready.
         state_path.unlink(missing_ok=True)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                (sys.executable, "-m", "app.cli", "up"),
+                (sys.executable, "-m", "tagsmith.app.cli", "up"),
                 env=self.settings.child_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # Safe beside threads: two system calls, looked up before the fork.
+                # Safe in a process with threads: it only makes system calls that are resolved before the fork.
                 preexec_fn=process.die_with_parent(),  # noqa: PLW1509
             )
         self._wait_for(state_path)
 
     def stop(self) -> int:
-        """Stop everything as Ctrl-C would, and give the exit code."""
+        """Stop everything as Ctrl-C does, and return the exit code."""
         if self._process is None:
             return 0
         if self._process.poll() is None:
@@ -71,7 +71,7 @@ class BackgroundStack:
             self._process = None
 
     def kill(self) -> None:
-        """End the supervisor without a word to its children."""
+        """Kill the supervisor without stopping its children first."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()

@@ -1,4 +1,4 @@
-"""A child process that is kept running: output passed on, restarted when it dies, stopped by a deadline."""
+"""A supervised child process: forwards its output, restarts it when it dies, stops it within a deadline."""
 
 import asyncio
 import contextlib
@@ -8,32 +8,32 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from app.cli import process
-from app.cli.console import Console
-from app.cli.rundir import RunDir
+from tagsmith.app.cli import process
+from tagsmith.app.cli.console import Console
+from tagsmith.app.cli.rundir import RunDir
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
-#: A child that lived this long is taken to be well: its next death is met with the first, short pause again.
+#: A child that ran this long counts as healthy: after its next death the pause is the first, short one again.
 HEALTHY_AFTER_S = 30.0
-#: Longer lines are passed on in pieces, so that a child without newlines cannot fill the supervisor's memory.
+#: Longer lines are forwarded in pieces, so that output without newlines cannot fill the supervisor's memory.
 LONGEST_LINE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What to run."""
+    """The command of a child process and how to run it."""
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str]
-    #: How long it may take to end after SIGTERM before it is killed.
+    #: Time between SIGTERM and SIGKILL.
     stop_deadline_s: float
     pass_fds: tuple[int, ...] = field(default=())
 
 
 class Child:
-    """One kept process."""
+    """One supervised process."""
 
     def __init__(self, spec: ChildSpec, console: Console, rundir: RunDir | None) -> None:
         self.spec = spec
@@ -48,13 +48,13 @@ class Child:
         self._task = asyncio.create_task(self._keep_running(), name=self.spec.name)
 
     async def run_once(self) -> int:
-        """Run to the end without restarts and give the exit code."""
-        # A task of its own, so that giving up the wait leaves a process that stop() can still find.
+        """Run the process once, without restarts, and return its exit code."""
+        # A separate task: if the caller is cancelled, stop() can still find the process.
         task = self._task = asyncio.create_task(self._run(), name=self.spec.name)
         return await asyncio.shield(task)
 
     async def stop(self) -> None:
-        """Ask the process to end, and end it by force after the deadline."""
+        """Send SIGTERM, and kill the process after the deadline."""
         self._stopping.set()
         self._signal(signal.SIGTERM)
         if self._task is None:
@@ -67,7 +67,7 @@ class Child:
         await self._task
 
     def kill(self) -> None:
-        """End the process and all it started, at once."""
+        """Kill the process and its process group immediately."""
         self._stopping.set()
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -96,7 +96,7 @@ class Child:
             stderr=asyncio.subprocess.STDOUT,
             env=self.spec.environment,
             pass_fds=self.spec.pass_fds,
-            # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops all
+            # A separate session: Ctrl-C in the terminal reaches only the supervisor, which stops the children
             # in order.
             start_new_session=True,
             preexec_fn=process.die_with_parent(),
@@ -104,7 +104,7 @@ class Child:
         if self._rundir is not None:
             self._rundir.record(self.spec.name, self._process.pid)
         if self._stopping.is_set():
-            self._signal(signal.SIGTERM)  # stop() came while the process was being made and found none
+            self._signal(signal.SIGTERM)  # stop() was called before the process existed
         try:
             assert self._process.stdout is not None
             await _pump(self._process.stdout, lambda texts: self._console.child_lines(self.spec.name, texts))
@@ -121,7 +121,7 @@ class Child:
 
 
 async def _pump(stream: asyncio.StreamReader, emit: Callable[[list[str]], None]) -> None:
-    """Pass on the lines of `stream`, as many at once as there are, to its end."""
+    """Forward the lines of `stream` until its end, in batches of the lines that are available."""
     rest = b""
     while chunk := await stream.read(LONGEST_LINE_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")

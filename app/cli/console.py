@@ -1,17 +1,17 @@
-"""What the command writes for people: log lines of children, and a progress bar where there is a terminal."""
+"""Console output: log lines of child processes and, on a terminal, a progress bar."""
 
 import shutil
 import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-#: ANSI colours for the names of children, chosen to read on dark and light backgrounds.
+#: ANSI colours for the names of children; readable on dark and light backgrounds.
 COLOURS = (36, 35, 34, 33, 32, 31)
 NAME_WIDTH = 9
 
 
 class Console:
-    """Writes whole lines to a stream. A closed stream silences it, for output must never stop the stack."""
+    """Writes whole lines to a stream. If the stream is closed, output is dropped: it must never stop the stack."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -24,10 +24,13 @@ class Console:
         self._write(text + "\n")
 
     def child_lines(self, name: str, texts: Sequence[str]) -> None:
-        """Write lines of a child's output with its name in front of each, at once: an API logs thousands a second."""
+        """Write lines of a child's output, each with its name in front.
+
+        All lines are written at once, since an API process can log thousands of lines per second.
+        """
         label = f"{name:<{NAME_WIDTH}}|"
         if self.is_terminal:
-            # Not hash(): that differs from one run to the next.
+            # Not hash(): its value differs between runs.
             colour = COLOURS[sum(name.encode()) % len(COLOURS)]
             label = f"\x1b[{colour}m{label}\x1b[0m"
         self.line("\n".join(f"{label} {text}" for text in texts))
@@ -37,7 +40,7 @@ class Console:
         self.line(f"\x1b[1m{text}\x1b[0m" if self.is_terminal else text)
 
     def bar(self, fraction: float, text: str) -> None:
-        """Draw a progress bar over the last one. Without a terminal there is nothing to draw over."""
+        """Draw a progress bar in place of the previous one. Does nothing without a terminal."""
         if not self.is_terminal:
             return
         columns = shutil.get_terminal_size().columns

@@ -1,4 +1,4 @@
-"""`tagsmith demo`: the whole path once, in a throw-away stack, with the curl line of every call."""
+"""`tagsmith demo`: one run from upload to rollback in a temporary stack, with the curl command of every call."""
 
 import json
 import shlex
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.cli.background import BackgroundStack
-from app.cli.console import Console
-from app.client import Client, Job, Tagged
-from core.corpus.generate import generate
-from core.errors import Unavailable
-from core.evaluate.spans import spans_of
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.app.cli.console import Console
+from tagsmith.client import Client
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.evaluate.spans import spans_of
+from tagsmith.core.service.settings import Settings
+from tagsmith.wire import Job, TagResponse
 
 MODEL = "refs"
-#: Other seeds than the corpus has, so that the demo tags sentences the models never saw.
+#: The seeds differ, so that the demo tags sentences that are not in the training corpus.
 CORPUS_SEED, UNSEEN_SEED = 1, 2
 UNSEEN_SENTENCES = 300
 SHOWN_SENTENCES = 2
@@ -27,7 +28,7 @@ SHOWN_CHARACTERS = 200
 #: An alias move reaches every API process within two seconds.
 FOLLOW_DEADLINE_S = 5.0
 
-#: Words and their neighbours only: a first version to improve on.
+#: Words and their neighbours only: a weak first version, which the second one improves on.
 WORDS_ONLY = "U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[1,0]\nB"
 FIRST_SPEC: dict[str, Any] = {
     "features": {"templates": WORDS_ONLY},
@@ -41,10 +42,10 @@ SECOND_SPEC: dict[str, Any] = {
 
 
 def run(sentences: int) -> int:
-    """Play the demo, and give the exit code."""
+    """Run the demo and return the exit code."""
     console = Console()
     began = time.monotonic()
-    # As Ctrl-C does: leave the blocks below, which stop the stack and remove the folder.
+    # Like Ctrl-C: leave the `with` blocks below, which stop the stack and remove the folder.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="tagsmith-demo-") as folder:
         settings = Settings.from_env({}, {"port": 0, "data_dir": Path(folder) / "data"})
@@ -146,15 +147,15 @@ class _Demo:
             parts.append(f"{progress['tokens_per_second'] / 1e6:.2f} M tokens/s")
         text = "  ".join(parts)
         fraction = progress.get("fraction") or 0.0
-        # Live progress runs ahead of the recorded passes, which come in small batches: the bar never steps back.
+        # Live progress is ahead of the recorded passes, which arrive in small batches. The bar never moves back.
         if fraction >= self._drawn:
             self._drawn = fraction
             self._console.bar(fraction, text)
-        # Without a terminal the curve is still worth a few lines.
+        # Without a terminal, print a few points of the learning curve.
         if keep and not self._console.is_terminal and (number == passes or number % 5 == 1):
             self._console.line(f"    {text}")
 
-    def _tag(self, heading: str, unseen: list[_Sentence], expected: int) -> Tagged:
+    def _tag(self, heading: str, unseen: list[_Sentence], expected: int) -> TagResponse:
         self._console.heading(heading)
         sentences = [sentence.rows for sentence in unseen]
         self._curl("/tag", {"model": MODEL, "sentences": sentences}, shorten=True)
@@ -176,7 +177,7 @@ class _Demo:
         )
         return tagged
 
-    def _show(self, tagged: Tagged, unseen: list[_Sentence], shown: list[int]) -> None:
+    def _show(self, tagged: TagResponse, unseen: list[_Sentence], shown: list[int]) -> None:
         for i in shown:
             words = [row[0] for row in unseen[i].rows]
             parts = [
@@ -207,7 +208,7 @@ class _Demo:
         for move in self._client.history(MODEL):
             before = f"{MODEL}:{move.from_version}" if move.from_version else "nothing"
             self._console.line(
-                f"    {move.seq}  {move.at}  {move.action:<9} {before} -> {MODEL}:{move.to_version}"
+                f"    {move.seq}  {move.at:%Y-%m-%d %H:%M:%S}  {move.action:<9} {before} -> {MODEL}:{move.to_version}"
                 f"  {move.reason or ''}".rstrip()
             )
 

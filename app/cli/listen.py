@@ -1,7 +1,7 @@
 """The listening socket of the API.
 
-The supervisor opens it and every API process inherits it: the port stays taken while an API process is
-restarted, and clients that come in between wait instead of being refused.
+The supervisor opens it and every API process inherits it. The port stays open while an API process restarts: clients
+that connect during the restart wait and are not refused.
 """
 
 import contextlib
@@ -9,22 +9,22 @@ import os
 import socket
 from collections.abc import Iterator
 
-from core.errors import Unavailable
+from tagsmith.core.base.errors import Unavailable
 
-#: Connections the kernel holds while no process accepts, as during a restart.
+#: Connections that the kernel queues while no process accepts, for example during a restart.
 BACKLOG = 2048
-#: What stands for "every address of this machine" and is no address to call.
+#: Addresses that mean "all addresses of this machine", and the address that a client uses for each.
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 
 @contextlib.contextmanager
 def opened(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen on `host` and `port`; port 0 is one of the system's choice."""
+    """Listen on `host` and `port`. With port 0 the system chooses a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        # The error's own text repeats the address; a name that does not resolve has no number to look up.
+        # The message of the error repeats the address. A name that does not resolve has no errno to look up.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise Unavailable(f"cannot listen on {host} port {port}: {reason}", code="cannot_listen") from error
     with listener:
@@ -32,11 +32,11 @@ def opened(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def address(listener: socket.socket) -> str:
-    """Give the address at which a client on this machine reaches the socket."""
+    """Return the URL at which a client on this machine reaches the socket."""
     return url(*listener.getsockname()[:2])
 
 
 def url(host: str, port: int) -> str:
-    """Give the address at which a client on this machine reaches `host` and `port`."""
+    """Return the URL at which a client on this machine reaches `host` and `port`."""
     shown = WILDCARDS.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown}:{port}"

@@ -1,6 +1,6 @@
-"""The `tagsmith` command: its options and what each subcommand runs.
+"""The `tagsmith` command: its options and its subcommands.
 
-Subcommands import what they need when they run: `tagsmith version` should not wait for compilers to load.
+Subcommands import their modules when they run, so that `tagsmith version` does not wait for compilers to load.
 """
 
 import argparse
@@ -10,16 +10,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from core import version
-from core.errors import TagsmithError
-from core.settings import ANYONE, Settings
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.service import version
+from tagsmith.core.service.settings import ANYONE, Settings
 
-#: Exit code for what a user can mend: wrong options, a port in use, a data directory in use.
+#: Exit code for errors that a user can fix: wrong options, a port in use, a data directory in use.
 USER_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand and give its exit code."""
+    """Run one subcommand and return its exit code."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -132,9 +132,9 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _up(options: argparse.Namespace) -> int:
-    from app.cli import keys  # noqa: PLC0415
-    from app.cli.console import Console  # noqa: PLC0415
-    from app.cli.supervisor import Supervisor  # noqa: PLC0415
+    from tagsmith.app.cli import keys  # noqa: PLC0415
+    from tagsmith.app.cli.console import Console  # noqa: PLC0415
+    from tagsmith.app.cli.supervisor import Supervisor  # noqa: PLC0415
 
     settings = _settings(options)
     keys.check_place(settings)
@@ -146,13 +146,13 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from app.cli import demo  # noqa: PLC0415
+    from tagsmith.app.cli import demo  # noqa: PLC0415
 
     return demo.run(options.sentences)
 
 
 def _migrate(options: argparse.Namespace) -> int:
-    from core.store import migrate  # noqa: PLC0415
+    from tagsmith.core.store import migrate  # noqa: PLC0415
 
     settings = _settings(options)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -161,14 +161,14 @@ def _migrate(options: argparse.Namespace) -> int:
 
 
 def _warm(_options: argparse.Namespace) -> int:
-    from core import warm  # noqa: PLC0415
+    from tagsmith.core.pipeline import warm  # noqa: PLC0415
 
     print(f"kernels ready in {warm.cache_kernels(os.cpu_count() or 1):.1f} s")
     return 0
 
 
 def _api(options: argparse.Namespace) -> int:
-    from app.cli import api, keys  # noqa: PLC0415
+    from tagsmith.app.cli import api, keys  # noqa: PLC0415
 
     settings = _settings(options)
     keys.check_place(settings)
@@ -176,36 +176,37 @@ def _api(options: argparse.Namespace) -> int:
 
 
 def _create_key(options: argparse.Namespace) -> int:
-    from app.cli import keys  # noqa: PLC0415
+    from tagsmith.app.cli import keys  # noqa: PLC0415
 
     return keys.create(_settings(options), options.name, options.scope, options.expires_in_days)
 
 
 def _list_keys(options: argparse.Namespace) -> int:
-    from app.cli import keys  # noqa: PLC0415
+    from tagsmith.app.cli import keys  # noqa: PLC0415
 
     return keys.show(_settings(options))
 
 
 def _revoke_key(options: argparse.Namespace) -> int:
-    from app.cli import keys  # noqa: PLC0415
+    from tagsmith.app.cli import keys  # noqa: PLC0415
 
     return keys.revoke(_settings(options), options.id)
 
 
 def _health(options: argparse.Namespace) -> int:
-    from app.cli import health  # noqa: PLC0415
+    from tagsmith.app.cli import health  # noqa: PLC0415
 
     return health.check(_settings(options))
 
 
 def _worker(options: argparse.Namespace) -> int:
-    # Replaced, not imported: the application and the worker do not know each other.
-    os.execve(sys.executable, [sys.executable, "-m", "worker"], _settings(options).child_environment())  # noqa: S606
+    # Replaces this process: `app` and `worker` must not import each other.
+    command = [sys.executable, "-m", "tagsmith.worker"]
+    os.execve(sys.executable, command, _settings(options).child_environment())  # noqa: S606
 
 
 def _generate(options: argparse.Namespace) -> int:
-    from core.corpus.generate import generate  # noqa: PLC0415
+    from tagsmith.core.corpus.synthetic.generate import generate  # noqa: PLC0415
 
     chunks = generate(options.kind, options.sentences, options.seed)
     if options.out is None:

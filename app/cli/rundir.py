@@ -1,4 +1,4 @@
-"""The `run` folder of a data directory: who runs on it, and what they left behind."""
+"""The `run` folder of a data directory: the lock of its supervisor, and pid files to find leftover processes."""
 
 import contextlib
 import fcntl
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from app.cli import process
-from core.errors import Conflict
+from tagsmith.app.cli import process
+from tagsmith.core.base.errors import Conflict
 
-#: Clocks are set now and then, and process start times with them; pids are not reused so soon.
+#: Tolerance between two start times of one process: a clock adjustment shifts them. Pids are not reused this quickly.
 SAME_START_S = 2.0
 SWEEP_DEADLINE_S = 10.0
 
@@ -23,14 +23,14 @@ class RunDir:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / "run"
         self.state_path = self._path / "state.json"
-        #: For temporary files of the children: what a killed one leaves there goes with the next start.
+        #: Temporary files of the children. The next start removes the files that a killed child leaves.
         self.scratch = data_dir / "tmp"
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
-        """Hold the directory; refuse when another supervisor does. End what a crashed one left running."""
+        """Lock the directory and end processes that a crashed supervisor left. Raise Conflict if it is locked."""
         self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Opened to append: truncating would wipe the holder's pid before the lock is known to be free.
+        # Append mode: truncating on open would erase the pid of a supervisor that holds the lock.
         with (self._path / "lock").open("a+", encoding="ascii") as lock:
             self._lock(lock)
             self._sweep()
@@ -43,14 +43,14 @@ class RunDir:
                 self._clear_scratch()
 
     def record(self, name: str, pid: int) -> None:
-        """Note that child `name` runs as `pid`."""
+        """Write the pid file of child `name`."""
         self._pid_path(name).write_text(json.dumps([pid, process.started_at(pid)]), encoding="ascii")
 
     def forget(self, name: str) -> None:
         self._pid_path(name).unlink(missing_ok=True)
 
     def write_state(self, state: dict[str, object]) -> None:
-        """Publish where the stack answers: whole when seen, and for the owner only (it has a password)."""
+        """Publish the URLs of the stack with an atomic write. Only the owner can read them: they may hold passwords."""
         draft = self.state_path.with_suffix(".draft")
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(state), encoding="utf-8")
@@ -58,7 +58,7 @@ class RunDir:
 
     def _lock(self, lock: IO[str]) -> None:
         try:
-            # The kernel drops this lock with the process, also after kill -9: children do not inherit it.
+            # The kernel releases this lock when the process ends, also after kill -9. Children do not inherit it.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)

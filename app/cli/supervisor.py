@@ -1,12 +1,11 @@
-"""The whole stack under one process: Redis, migrations, workers and the API.
+"""Runs the whole stack under one process: Redis, migrations, workers and the API.
 
-Children are started in the order they need each other and stopped in the reverse one, so that no request is
-accepted that nobody would work on.
+Children start in the order of their dependencies. They stop in an order that ends the API before the workers, so that
+the API accepts no request that no worker would handle.
 """
 
 import asyncio
 import contextlib
-import dataclasses
 import signal
 import socket
 import sys
@@ -16,26 +15,26 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 import httpx
 import redis.asyncio
 
-from app.cli import embedded_redis, listen
-from app.cli.children import Child, ChildSpec
-from app.cli.console import Console
-from app.cli.rundir import RunDir
-from core import queues
-from core.errors import Unavailable
-from core.settings import Settings
+from tagsmith.app.cli import embedded_redis, listen
+from tagsmith.app.cli.children import Child, ChildSpec
+from tagsmith.app.cli.console import Console
+from tagsmith.app.cli.rundir import RunDir
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.service import queues
+from tagsmith.core.service.settings import Settings
 
 API_STOP_S = 15.0
-#: A worker gives its job back between two slices of a kernel, each a fraction of a second.
+#: A worker releases its job between two slices of a kernel. A slice takes a fraction of a second.
 WORKER_STOP_S = 20.0
 REDIS_STOP_S = 10.0
 
 REDIS_START_S = 20.0
 #: The first start on a machine compiles every kernel.
 API_START_S = 300.0
-#: A child that dies this often before the stack was ever ready has something a restart does not mend.
+#: If a child dies this often before the stack is ready, a restart does not help and the start fails.
 DEATHS_BEFORE_READY = 3
 POLL_S = 0.1
-#: After so long without an answer people want to know what is going on.
+#: After this time without a response, the console explains why the start takes long.
 PATIENCE_S = 4.0
 
 WELCOME = """
@@ -54,7 +53,7 @@ Tagsmith is ready at {url}   (data in {data_dir}, Ctrl-C stops everything)
 
 
 class Supervisor:
-    """Runs the stack of one data directory until it is told to stop."""
+    """Runs the stack of one data directory until it receives a signal to stop."""
 
     def __init__(self, settings: Settings, console: Console) -> None:
         self._settings = settings
@@ -64,7 +63,7 @@ class Supervisor:
         self._groups: list[list[Child]] = []
 
     async def run(self) -> int:
-        """Start, stay, stop. Gives the exit code."""
+        """Start the stack, wait for a signal, stop the stack. Return the exit code."""
         self._settings.data_dir.mkdir(parents=True, exist_ok=True)
         with self._rundir.claimed(), listen.opened(self._settings.host, self._settings.port) as listener:
             self._handle_signals()
@@ -73,7 +72,7 @@ class Supervisor:
                 await self._stop.wait()
                 self._console.line("stopping")
             finally:
-                listener.close()  # from here on clients are refused at once instead of waiting in a queue
+                listener.close()  # refuses new clients at once instead of queueing them
                 await self._stop_all()
         self._console.line("stopped")
         return 0
@@ -82,12 +81,12 @@ class Supervisor:
         settings = await self._start_redis()
         await self._migrate(settings)
         url = listen.address(listener)
-        command = (sys.executable, "-m", "app.cli", "api", "--fd", str(listener.fileno()))
+        command = (sys.executable, "-m", "tagsmith.app.cli", "api", "--fd", str(listener.fileno()))
         apis = [
             self._child(settings, f"api-{n + 1}", command, API_STOP_S, pass_fds=(listener.fileno(),))
             for n in range(settings.api_processes)
         ]
-        # The first API process compiles the kernels; what starts after it finds them in the cache.
+        # The first API process compiles the kernels. Processes that start later load them from the cache.
         self._groups.append(apis)
         apis[0].start()
         await self._wait_for_api(url, apis[0])
@@ -97,7 +96,7 @@ class Supervisor:
             self._child(
                 self._of_worker(settings, n),
                 f"worker-{n + 1}",
-                (sys.executable, "-m", "worker"),
+                (sys.executable, "-m", "tagsmith.worker"),
                 WORKER_STOP_S,
             )
             for n in range(settings.workers)
@@ -112,9 +111,12 @@ class Supervisor:
 
     @staticmethod
     def _of_worker(settings: Settings, place: int) -> Settings:
-        """The settings of one worker: all but the first few take quick jobs only, so that these do not wait."""
+        """Return the settings of one worker.
+
+        The last `quick_workers` workers take only quick jobs, so that these do not wait. The first one takes all jobs.
+        """
         takes_all = max(1, settings.workers - settings.quick_workers)
-        return settings if place < takes_all else dataclasses.replace(settings, worker_queues=queues.QUICK)
+        return settings if place < takes_all else settings.replace(worker_queues=queues.QUICK)
 
     async def _start_redis(self) -> Settings:
         settings = self._settings
@@ -129,10 +131,12 @@ class Supervisor:
                 with contextlib.suppress(redis.exceptions.ConnectionError):
                     await client.ping()
                     break
-        return dataclasses.replace(settings, redis_url=embedded.url)
+        return settings.replace(redis_url=embedded.url)
 
     async def _migrate(self, settings: Settings) -> None:
-        child = self._child(settings, "migrate", (sys.executable, "-m", "app.cli", "migrate"), API_STOP_S)
+        child = self._child(
+            settings, "migrate", (sys.executable, "-m", "tagsmith.app.cli", "migrate"), API_STOP_S
+        )
         self._groups.append([child])
         code = await child.run_once()
         self._groups.remove([child])
@@ -163,7 +167,7 @@ class Supervisor:
         raise Unavailable(f"gave up waiting for {what}; see the lines above", code="start_failed")
 
     async def _until_stopped(self, start: Coroutine[None, None, None]) -> None:
-        """Run the start to its end, or drop it when a signal comes first."""
+        """Run `start` to completion, or cancel it when a stop signal arrives first."""
         starting = asyncio.ensure_future(start)
         stopping = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -185,7 +189,7 @@ class Supervisor:
             loop.add_signal_handler(name, self._on_signal)
 
     def _on_signal(self) -> None:
-        if self._stop.is_set():  # asked twice: someone is in a hurry
+        if self._stop.is_set():  # second signal: kill instead of waiting
             for child in (child for group in self._groups for child in group):
                 child.kill()
         self._stop.set()

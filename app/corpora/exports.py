@@ -1,4 +1,4 @@
-"""A corpus on its way out: as it was uploaded, or written in a format, tagged by a model if one is named."""
+"""Export of corpora: as uploaded, or converted to a format and optionally tagged by a model."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from functools import partial
 
 import anyio.to_thread
 
-from app.deps import Runtime
-from core.corpus import formats
-from core.errors import Fault, Invalid
-from core.evaluate.versions import tagged_corpus
-from core.model.tagger import Tagger
-from core.settings import Settings
-from core.steps import finished
-from core.store import blobs, corpora
-from core.store.engine import Database
+from tagsmith.app.deps import Runtime
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.versions import tagged_corpus
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import blobs, corpora
+from tagsmith.core.store.engine import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is asked for: the format to write, with its options, and the model whose labels to write."""
+    """The requested export: the format to write, its options, and the model that tags the corpus."""
 
     format: str | None
     model: str | None
@@ -28,7 +28,7 @@ class Export:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Content:
-    """A body and what is said about it."""
+    """A response body, its media type and its headers."""
 
     chunks: Iterator[bytes]
     media_type: str
@@ -36,7 +36,7 @@ class Content:
 
 
 async def export(runtime: Runtime, corpus_id: str, asked: Export) -> Content:
-    """Give a corpus. What cannot be written is said before the first byte."""
+    """Export a corpus. Errors are raised before the first byte is sent."""
     served = await runtime.serving.resolve(asked.model) if asked.model is not None else None
     tagger = served.tagger if served else None
     work = partial(_content, runtime.database, runtime.settings, corpus_id, asked, tagger)

@@ -1,13 +1,13 @@
-"""The options of formats as parameters of a query, for the API's description."""
+"""The options of formats as query parameters, for the OpenAPI document."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from core.corpus import formats
+from tagsmith.core.corpus.formats import registry as formats
 
 
 def _parameters() -> list[dict[str, Any]]:
-    """One entry an option, saying which formats have it."""
+    """Return one entry per option. Each entry names the formats that have the option."""
     found: dict[str, dict[str, Any]] = {}
     for name, model in formats.option_models().items():
         for option, schema in model.model_json_schema()["properties"].items():
@@ -26,12 +26,12 @@ def _parameters() -> list[dict[str, Any]]:
 
 
 def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A list goes into a query as one string, its items apart by commas."""
+    """Convert the schema of a list: in a query it is one string of items separated by commas."""
     kept = {key: value for key, value in schema.items() if key not in {"title", "description"}}
     if kept.get("type") == "array":
         return {"type": "string", "default": ",".join(kept.get("default", ()))}
     return kept
 
 
-#: What a route adds to its description.
+#: Routes add this to their OpenAPI description.
 OPTIONS: Mapping[str, Any] = {"parameters": _parameters()}

@@ -5,23 +5,23 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.corpora import exports, schemas, service
-from app.corpora.parameters import OPTIONS
-from app.corpora.upload import Declared
-from app.deps import CallerDep, DatabaseDep, RuntimeDep
-from app.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit, Listing
-from core.corpus import formats
-from core.corpus.report import CorpusReport
-from core.specs import REFERENCE_PATTERN
-from core.store.corpora import CorpusRow
-from core.store.paging import Page
+from tagsmith import wire
+from tagsmith.app.corpora import exports, service
+from tagsmith.app.corpora.parameters import OPTIONS
+from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
+from tagsmith.app.http.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit
+from tagsmith.app.http.policy import BodyLimit, policy
+from tagsmith.app.http.uploads import UPLOAD_BODY, Declared, UploadName
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.registry.names import REFERENCE_PATTERN
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.keys import Scope
+from tagsmith.core.store.paging import Page
 
 router = APIRouter(prefix="/corpora", tags=["corpora"])
 
-#: A name is for people to read: any text without control characters.
-CorpusName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _FORMATS = list(formats.known_formats())
-#: What a corpus can be written as, for the document.
+#: Media types of exports, for the OpenAPI document.
 _CONTENT = {
     formats.media_type(name).partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
     for name in _FORMATS
@@ -30,7 +30,7 @@ Format = Annotated[
     str,
     Query(
         max_length=32,
-        description=f"How the text is written: {', '.join(_FORMATS)}.",
+        description=f"Format of the text: {', '.join(_FORMATS)}.",
         json_schema_extra={"enum": _FORMATS},
     ),
 ]
@@ -39,7 +39,7 @@ ExportFormat = Annotated[
     str | None,
     Query(
         max_length=32,
-        description="As for uploads; the text as it came if not given.",
+        description="As for uploads; without it, the text as it was uploaded.",
         json_schema_extra={"enum": _FORMATS},
     ),
 ]
@@ -52,45 +52,21 @@ TaggedBy = Annotated[
     ),
 ]
 
-UPLOAD_BODY = {
-    "requestBody": {
-        "required": True,
-        "description": "The corpus, plain or with Content-Encoding gzip or zstd; or multipart with one file.",
-        "content": {
-            "text/plain": {"schema": {"type": "string"}},
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                }
-            },
-        },
-    }
-}
 
-
-@router.post("", status_code=201, response_model=schemas.Corpus, openapi_extra={**UPLOAD_BODY, **OPTIONS})
+@router.post("", status_code=201, response_model=wire.CorpusInfo, openapi_extra={**UPLOAD_BODY, **OPTIONS})
+@policy(Scope.TRAIN, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
 async def upload(
     request: Request,
     response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
-    name: CorpusName = None,
+    name: UploadName = None,
     format: Format = "conll",  # noqa: A002  # the contract's name for it
 ) -> CorpusRow:
-    """Store a corpus. Faults are reported with line numbers, up to 100, and then nothing is stored."""
-    headers = request.headers
-    declared = Declared(
-        format,
-        _options(request, "name", "format"),
-        headers.get("content-type", ""),
-        headers.get("content-encoding"),
-    )
+    """Store a corpus. A corpus with faults is not stored; up to 100 faults are reported with line numbers."""
     corpus = await service.create(
         request.stream(),
-        declared,
+        Declared.of(request, format, _options(request, "name", "format")),
         name,
         settings=runtime.settings,
         database=runtime.database,
@@ -101,7 +77,8 @@ async def upload(
     return corpus
 
 
-@router.get("", response_model=Listing[schemas.Corpus])
+@router.get("", response_model=wire.Listing[wire.CorpusInfo])
+@policy(Scope.READ, etag=True)
 def list_corpora(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[CorpusRow]:
@@ -109,15 +86,19 @@ def list_corpora(
     return service.page(database, limit, cursor)
 
 
-@router.get("/{corpus_id}", response_model=schemas.Corpus)
+@router.get("/{corpus_id}", response_model=wire.CorpusInfo)
+@policy(Scope.READ, etag=True)
 def get_corpus(corpus_id: CorpusId, database: DatabaseDep) -> CorpusRow:
-    """Give one corpus."""
+    """Return one corpus."""
     return service.get(database, corpus_id)
 
 
-@router.get("/{corpus_id}/report", response_class=JSONResponse, responses={200: {"model": CorpusReport}})
+@router.get(
+    "/{corpus_id}/report", response_class=JSONResponse, responses={200: {"model": wire.CorpusStatistics}}
+)
+@policy(Scope.READ, etag=True)
 def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
-    """Give label counts, lengths, faults of the label coding and duplicates, as they were counted at upload."""
+    """Return label counts, lengths, faults of the label coding and duplicates, counted at upload."""
     return JSONResponse(service.get(database, corpus_id).report)
 
 
@@ -127,6 +108,7 @@ def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
     openapi_extra={**OPTIONS},
     responses={200: {"content": _CONTENT}},
 )
+@policy(Scope.READ, etag=True)
 async def get_content(
     corpus_id: CorpusId,
     request: Request,
@@ -134,18 +116,19 @@ async def get_content(
     format: ExportFormat = None,  # noqa: A002  # the contract's name for it
     model: TaggedBy = None,
 ) -> StreamingResponse:
-    """Give the text as it was uploaded, decompressed; or, with a format, written anew in that, tagged by a model."""
+    """Return the text as it was uploaded, decompressed. `format` converts it; `model` tags it."""
     asked = exports.Export(format, model, _options(request, "format", "model"))
     export = await exports.export(runtime, corpus_id, asked)
     return StreamingResponse(export.chunks, media_type=export.media_type, headers=export.headers)
 
 
 @router.delete("/{corpus_id}", status_code=204)
+@policy(Scope.TRAIN, audit=True)
 def delete_corpus(corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep) -> None:
-    """Remove a corpus. One that a job still needs, or a policy names, stays (409)."""
+    """Delete a corpus. 409 while an unfinished job needs it or a policy names it."""
     service.delete(database, corpus_id, caller)
 
 
 def _options(request: Request, *others: str) -> dict[str, str]:
-    """What the query says about the format: all but the parameters that the route has itself."""
+    """Return the options of the format: all query parameters except those of the route."""
     return {key: value for key, value in request.query_params.items() if key not in others}

@@ -1,4 +1,4 @@
-"""What can be done with corpora."""
+"""Operations on corpora."""
 
 import dataclasses
 from collections.abc import AsyncIterator
@@ -6,21 +6,18 @@ from datetime import UTC, datetime
 
 import anyio.to_thread
 
-from app.corpora.upload import Declared, Upload
-from app.deps import Caller
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.corpus.options import stored
-from core.corpus.report import report
-from core.settings import Settings
-from core.store import corpora
-from core.store.corpora import CorpusRow
-from core.store.engine import Database
-from core.store.ids import new_id
-from core.store.paging import Page
-
-#: What a corpus is called when neither the query nor a file name says.
-UNNAMED = "unnamed"
+from tagsmith.app.deps import Caller
+from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.base import stored
+from tagsmith.core.corpus.report import report
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import corpora
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import new_id
+from tagsmith.core.store.paging import Page
 
 
 async def create(
@@ -33,7 +30,7 @@ async def create(
     threads: anyio.CapacityLimiter,
     caller: Caller,
 ) -> CorpusRow:
-    """Read a body to its end and store it as a corpus, or raise and store nothing."""
+    """Read a whole body and store it as a corpus, or raise and store nothing."""
     reader = formats.reader(
         declared.format,
         max_line_bytes=settings.max_line_bytes,
@@ -61,25 +58,25 @@ def page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
 
 
 def get(database: Database, corpus_id: str) -> CorpusRow:
-    """Give one corpus."""
+    """Return one corpus."""
     with database.read() as conn:
         return corpora.get(conn, corpus_id)
 
 
 def delete(database: Database, corpus_id: str, caller: Caller) -> None:
-    """Remove a corpus that no unfinished job needs and no policy names."""
+    """Delete a corpus that no unfinished job needs and no policy names."""
     with database.write() as conn:
         corpora.delete(conn, corpus_id)
         caller.record(conn)
 
 
 def location(corpus: CorpusRow) -> str:
-    """Where a corpus is found."""
+    """Return the path of a corpus."""
     return f"/corpora/{corpus.id}"
 
 
 def _row(corpus: Corpus, repaired_labels: int, declared: Declared, name: str) -> CorpusRow:
-    """What was counted: all of the corpus that storing its text needs."""
+    """Return the row of a corpus with its counts. Storing the text fills in the hash and the size."""
     return CorpusRow(
         id=new_id("crp"),
         name=name,

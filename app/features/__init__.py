@@ -1,1 +1,1 @@
-"""Features, looked at before anything is trained."""
+"""Preview of features before training."""

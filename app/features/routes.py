@@ -7,9 +7,13 @@ import anyio.to_thread
 from fastapi import APIRouter, Body
 from pydantic import PlainValidator
 
-from app.body import JsonRoute
-from app.deps import RuntimeDep
-from app.features import schemas, service
+from tagsmith import wire
+from tagsmith.app.deps import RuntimeDep
+from tagsmith.app.features import service
+from tagsmith.app.features.request import PreviewRequest, parse
+from tagsmith.app.http.bodies import JsonRoute
+from tagsmith.app.http.policy import policy
+from tagsmith.core.store.keys import Scope
 
 router = APIRouter(prefix="/features", tags=["features"], route_class=JsonRoute)
 
@@ -45,15 +49,16 @@ EXAMPLES: dict[str, Any] = {
 }
 
 Request = Annotated[
-    schemas.PreviewRequest,
-    PlainValidator(schemas.parse, json_schema_input_type=schemas.PreviewRequest),
+    PreviewRequest,
+    PlainValidator(parse, json_schema_input_type=PreviewRequest),
     Body(openapi_examples=EXAMPLES),
 ]
 
 
-@router.post("/preview", response_model=schemas.Preview)
+@router.post("/preview", response_model=wire.FeaturePreview)
+@policy(Scope.READ, audit=False)
 async def preview(request: Request, runtime: RuntimeDep) -> service.Preview:
-    """Show the features that a spec makes of a sentence and, of a corpus, their number. Nothing is trained or kept."""
-    # A corpus is read as if it were uploaded again, so it takes a thread of those.
+    """Show the features of a sentence and, if a corpus is given, feature counts. Nothing is trained or stored."""
+    # Reading a corpus costs as much as an upload, so it uses the same threads.
     work = partial(service.make, request, runtime.database, runtime.settings)
     return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)

@@ -1,35 +1,34 @@
-"""What can be done with features before training."""
+"""Preview of features: the features of a sentence, and feature counts of a corpus."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.features.schemas import PreviewRequest
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.errors import Fault, Invalid, NotFound
-from core.features import preview
-from core.features.matching import Lexicons
-from core.features.preview import Counts
-from core.features.printing import print_crfpp, print_short, print_wapiti
-from core.features.settled import Features
-from core.features.spec import FeatureSpec
-from core.features.template import Template
-from core.lexicon.lexicon import Lexicon
-from core.settings import Settings
-from core.store import blobs, corpora, lexicons
-from core.store.corpora import CorpusRow
-from core.store.engine import Database
+from tagsmith.app.features.request import PreviewRequest
+from tagsmith.core.base.errors import Fault, Invalid, NotFound
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.features import preview
+from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
+from tagsmith.core.features.preview import PreviewCounts
+from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.features.templates.printing import print_crfpp, print_short, print_wapiti
+from tagsmith.core.features.templates.template import Template
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import blobs, corpora, lexicons
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.engine import Database
 
-#: Larger corpora are counted by the job that trains on them: here a request waits, in the memory of an API process.
+#: Counting runs in an API process while the client waits. Features of larger corpora are counted by training jobs.
 MAX_CORPUS_TOKENS = 2_000_000
-#: Characters of all names of an answer, at most: beyond that nobody reads it.
+#: Maximum number of characters of all feature names in a response. Nobody reads a longer response.
 MAX_CHARACTERS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The templates in each syntax that can say them."""
+    """The templates in each syntax that can express them; None in the others."""
 
     crfpp: str | None
     wapiti: str | None
@@ -38,17 +37,17 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The features of a sentence, and the counts of a corpus if one was named."""
+    """The features of a sentence and, if the request names a corpus, its feature counts."""
 
     columns: int
     templates: Printed
     edges: bool
     features: list[list[str]]
-    counts: Counts | None
+    counts: PreviewCounts | None
 
 
 def make(request: PreviewRequest, database: Database, settings: Settings) -> Preview:
-    """Settle the features for the columns of the corpus, or else of the sentence, and apply them."""
+    """Build a preview. The columns are those of the corpus, or of the sentence if no corpus is given."""
     rows = request.rows
     row = None if request.corpus is None else _row(database, request.corpus)
     features = request.features.resolve(len(rows[0]) if row is None else row.columns)
@@ -58,9 +57,9 @@ def make(request: PreviewRequest, database: Database, settings: Settings) -> Pre
     return Preview(
         columns=features.columns,
         templates=Printed(
-            _said(print_crfpp, features.templates),
-            _said(print_wapiti, features.templates),
-            _said(print_short, features.templates),
+            _expressed(print_crfpp, features.templates),
+            _expressed(print_wapiti, features.templates),
+            _expressed(print_short, features.templates),
         ),
         edges=features.edges,
         features=preview.names(features, sentence, needed),
@@ -68,9 +67,9 @@ def make(request: PreviewRequest, database: Database, settings: Settings) -> Pre
     )
 
 
-def _said(say: Callable[[Sequence[Template]], Any], templates: Sequence[Template]) -> Any:
+def _expressed(express: Callable[[Sequence[Template]], Any], templates: Sequence[Template]) -> Any:
     try:
-        return say(templates)
+        return express(templates)
     except Invalid:
         return None
 
@@ -105,7 +104,9 @@ def _lexicons(database: Database, spec: FeatureSpec, settings: Settings) -> Lexi
         try:
             found[lexicon_id] = lexicons.load(database, lexicon_id, settings.max_line_bytes)
         except NotFound as error:
-            fault = Fault("unknown lexicon", pointer=f"/features/derived/{name}/lexicon")
+            fault = Fault(
+                "The lexicon does not exist. Upload it first.", pointer=f"/features/derived/{name}/lexicon"
+            )
             raise Invalid(error.message, [fault], code=error.code) from None
     return found
 

@@ -1,1 +1,1 @@
-"""Health: is the process alive, is it ready, which code is it."""
+"""Health: liveness, readiness and version of an API process."""

@@ -1,4 +1,4 @@
-"""Looking after the parts that serving needs."""
+"""Health checks of the components that serving needs."""
 
 import asyncio
 import logging
@@ -10,20 +10,21 @@ import anyio.to_thread
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from app.health.schemas import Check, Version
-from core import version
-from core.errors import TagsmithError
-from core.store import migrate, registry
-from core.store.engine import Database
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.registry import generations
+from tagsmith.core.service import version
+from tagsmith.core.store import migrate
+from tagsmith.core.store.engine import Database
+from tagsmith.wire import HealthCheck, ServerVersion
 
 logger = logging.getLogger(__name__)
 
-#: A probe that takes longer is as good as no answer.
+#: Timeout of a probe. A probe that takes longer fails.
 PROBE_S = 2.0
 
 
 class Health:
-    """Knows what is ready. The checks run side by side, each for at most `PROBE_S`."""
+    """Runs the health checks concurrently, each for at most `PROBE_S`."""
 
     def __init__(self, database: Database, redis: Redis | None, warm: Callable[[], float]) -> None:
         self._database = database
@@ -32,7 +33,7 @@ class Health:
         self._warmed = False
         self._warm_error: str | None = None
         self._migrated = False
-        # Its own thread: probes must answer also when every other thread is busy.
+        # Separate threads: probes must work even if all other threads are busy.
         self._threads = anyio.CapacityLimiter(2)
 
     @property
@@ -52,8 +53,8 @@ class Health:
         self._warmed = True
         logger.info("kernels ready", extra={"seconds": round(time.monotonic() - started, 3)})
 
-    async def checks(self) -> dict[str, Check]:
-        """Look at every part."""
+    async def checks(self) -> dict[str, HealthCheck]:
+        """Check every component."""
         database, migrations, redis = await asyncio.gather(
             self._database_check(), self._migrations_check(), self._redis_check()
         )
@@ -64,58 +65,58 @@ class Health:
             "kernels": self._kernels_check(),
         }
 
-    async def _database_check(self) -> Check:
+    async def _database_check(self) -> HealthCheck:
         def probe() -> None:
             with self._database.read() as conn:
-                registry.generation(conn)
+                generations.generation(conn)
 
         return await self._probe(probe, "the database answers", "the database does not answer")
 
-    async def _migrations_check(self) -> Check:
+    async def _migrations_check(self) -> HealthCheck:
         if not self._migrated:
             try:
                 async with asyncio.timeout(PROBE_S):
-                    # A schema is never taken back under a running process, so yes is remembered.
+                    # A schema is never downgraded while a process runs, so a positive result is cached.
                     self._migrated = await anyio.to_thread.run_sync(
                         migrate.at_head, self._database, limiter=self._threads, abandon_on_cancel=True
                     )
             except (TagsmithError, TimeoutError):
-                return Check(ok=False, fatal=True, detail="the database schema cannot be read")
+                return HealthCheck(ok=False, fatal=True, detail="the database schema cannot be read")
         wrong = "the database schema is not the newest; run the migrations"
-        return Check(
+        return HealthCheck(
             ok=self._migrated, fatal=True, detail="the schema is the newest" if self._migrated else wrong
         )
 
-    async def _probe(self, probe: Callable[[], None], right: str, wrong: str) -> Check:
+    async def _probe(self, probe: Callable[[], None], right: str, wrong: str) -> HealthCheck:
         try:
             async with asyncio.timeout(PROBE_S):
                 await anyio.to_thread.run_sync(probe, limiter=self._threads, abandon_on_cancel=True)
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, that is what the check says
+        except Exception as error:  # noqa: BLE001  # any error means that the check fails
             logger.warning(wrong, extra={"reason": str(error)})
-            return Check(ok=False, fatal=True, detail=wrong)
-        return Check(ok=True, fatal=True, detail=right)
+            return HealthCheck(ok=False, fatal=True, detail=wrong)
+        return HealthCheck(ok=True, fatal=True, detail=right)
 
-    async def _redis_check(self) -> Check:
+    async def _redis_check(self) -> HealthCheck:
         without = (
             "tagging and every stored record work without it; jobs start later, live events come by polling"
         )
         if self._redis is None:
-            return Check(ok=False, fatal=False, detail=f"no Redis is configured: {without}")
+            return HealthCheck(ok=False, fatal=False, detail=f"no Redis is configured: {without}")
         try:
             async with asyncio.timeout(PROBE_S):
                 await self._redis.ping()
         except (RedisError, OSError, TimeoutError):
-            return Check(ok=False, fatal=False, detail=f"Redis does not answer: {without}")
-        return Check(ok=True, fatal=False, detail="Redis answers")
+            return HealthCheck(ok=False, fatal=False, detail=f"Redis does not answer: {without}")
+        return HealthCheck(ok=True, fatal=False, detail="Redis answers")
 
-    def _kernels_check(self) -> Check:
+    def _kernels_check(self) -> HealthCheck:
         detail = "compiled" if self._warmed else self._warm_error or "the kernels are being compiled"
-        return Check(ok=self._warmed, fatal=True, detail=detail)
+        return HealthCheck(ok=self._warmed, fatal=True, detail=detail)
 
 
-def code() -> Version:
-    """Say which code runs."""
-    return Version(
+def code() -> ServerVersion:
+    """Return the version of the running code."""
+    return ServerVersion(
         version=version.package_version(),
         revision=version.git_revision(),
         code_version=version.code_version(),

@@ -1,1 +1,1 @@
-"""Jobs: create, list, watch, cancel."""
+"""Jobs: create, list, watch, cancel, pause, resume, retry."""

@@ -1,7 +1,7 @@
-"""Live events: one reader of Redis a process, fanned out to every client that watches a job.
+"""Live events: one reader of Redis per process, which serves every client that watches a job.
 
-What comes this way is fast and may be incomplete; a watcher compares sequence numbers and fetches from SQL
-what it missed. A queue that overflows, a reader that connects and a Redis that is away come to the same: RESYNC.
+Live events are fast but can be incomplete: a watcher compares sequence numbers and reads missed events from SQL. It
+gets RESYNC when its queue overflows, when the reader connects and when Redis is unavailable.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from core import wire
+from tagsmith.core.service import wire
 
 logger = logging.getLogger(__name__)
 
-#: Events are some a second, so a watcher this far behind is stuck; SQL has what its queue loses.
+#: Jobs write a few events per second, so a watcher this far behind is stuck. Events that its queue drops are in SQL.
 QUEUE_LENGTH = 256
-#: How long one read waits for news. Also how late a newly watched job joins the read.
+#: Maximum wait of one read. Also the delay until a newly watched job joins the read.
 BLOCK_MS = 200
-#: Entries a read takes at a time.
+#: Maximum number of entries per read.
 READ_COUNT = 500
 RECONNECT_S = 1.0
 
@@ -38,13 +38,13 @@ class LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Progress in passing; it is nowhere else."""
+    """Progress of a job. It is not stored."""
 
     progress: Mapping[str, Any]
 
 
 class Resync:
-    """Something may have been missed: look into SQL."""
+    """Events may have been missed: read SQL."""
 
 
 class Closed:
@@ -64,7 +64,7 @@ class Watch:
         self._queue: asyncio.Queue[News] = asyncio.Queue(QUEUE_LENGTH)
 
     def put(self, news: News) -> None:
-        """Queue news; when the queue is full, all of it becomes one RESYNC."""
+        """Queue news. If the queue is full, one RESYNC first replaces everything in it."""
         if self._queue.full():
             while not self._queue.empty():
                 self._queue.get_nowait()
@@ -72,7 +72,7 @@ class Watch:
         self._queue.put_nowait(news)
 
     async def next(self, timeout_s: float) -> News | None:
-        """Give the next news, or None after `timeout_s` of silence."""
+        """Return the next news, or None after `timeout_s` seconds without news."""
         try:
             return await asyncio.wait_for(self._queue.get(), timeout_s)
         except TimeoutError:
@@ -81,14 +81,14 @@ class Watch:
 
 @dataclass(slots=True)
 class _Channel:
-    """A watched job: by whom, and the last entry read of its stream (None: not attached yet)."""
+    """A watched job: its watches, and the last entry read from its stream (None: not attached yet)."""
 
     watches: list[Watch] = field(default_factory=list)
     position: str | None = None
 
 
 class LiveEvents:
-    """The reader, and the watches it serves. Lives on the event loop."""
+    """The reader and the watches it serves. Used on the event loop only."""
 
     def __init__(self, redis: Redis | None) -> None:
         self._redis = redis
@@ -99,7 +99,7 @@ class LiveEvents:
 
     @contextlib.contextmanager
     def watch(self, job_id: str) -> Iterator[Watch]:
-        """Watch a job for as long as the context lasts."""
+        """Watch a job until the context ends."""
         watch = Watch()
         channel = self._channels.setdefault(job_id, _Channel())
         channel.watches.append(watch)
@@ -116,7 +116,7 @@ class LiveEvents:
                 self._watched.clear()
 
     def close(self) -> None:
-        """End every watch, so that open streams do not hold up the shutdown."""
+        """End every watch, so that open streams do not delay the shutdown."""
         self._closed = True
         for channel in self._channels.values():
             for watch in channel.watches:
@@ -136,7 +136,7 @@ class LiveEvents:
                 await asyncio.sleep(RECONNECT_S)
 
     async def _attach(self, redis: Redis) -> None:
-        """Find where the streams of new channels stand. What came before is in SQL: commit goes first."""
+        """Find the newest entries of new channels. Older events are in SQL, because SQL gets each event first."""
         for job_id, channel in list(self._channels.items()):
             if channel.position is None:
                 newest: Any = await redis.xrevrange(wire.stream_key(job_id), count=1)
@@ -161,7 +161,9 @@ class LiveEvents:
 
     def _lost(self, error: Exception) -> None:
         if self.connected:
-            logger.warning("live events are away, following SQL instead", extra={"reason": str(error)})
+            logger.warning(
+                "no live events: Redis is away, events come from SQL", extra={"reason": str(error)}
+            )
         self.connected = False
         for channel in self._channels.values():
             channel.position = None
@@ -170,7 +172,7 @@ class LiveEvents:
 
 
 def _news(fields: Mapping[Any, Any]) -> News:
-    """Read one entry of a stream. What cannot be read is treated as missed."""
+    """Parse one entry of a stream. An invalid entry counts as missed."""
     values = {_text(key): value for key, value in fields.items()}
     try:
         if "event" in values:
@@ -186,5 +188,5 @@ def _text(value: bytes | str) -> str:
 
 
 def _pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """Give (stream, entries) whichever of its two answer shapes the driver was set to."""
+    """Return (stream, entries) pairs from either of the two response shapes of the driver."""
     return list(answer.items()) if isinstance(answer, dict) else list(answer or ())

@@ -1,4 +1,4 @@
-"""Telling the workers about a job, after its row is committed."""
+"""Messages to the workers about a job, sent after its row is committed."""
 
 import logging
 
@@ -6,26 +6,26 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from core import wire
-from core.errors import TagsmithError
-from core.store import jobs
-from core.store.engine import Database
-from core.store.jobs import JobRow
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.service import wire
+from tagsmith.core.store.engine import Database
 
 logger = logging.getLogger(__name__)
 
-#: A broker that does not answer must not hold up the request: the row is committed and will be swept up.
+#: A broker that does not respond must not delay the request: the row is committed, and a worker's sweep will find it.
 TIMEOUT_S = 1.0
 
 
 class JobSender:
-    """Sends "look at this row". Losing the message loses only time: a worker sweeps for jobs without one."""
+    """Sends "look at this row". A lost message only causes a delay: workers look for queued jobs without a message."""
 
     def __init__(self, redis_url: str | None) -> None:
         self._celery = _celery(redis_url) if redis_url else None
 
     def send(self, database: Database, job: JobRow) -> bool:
-        """Send, and record it; give whether it went out."""
+        """Send the message and record that it was sent. Return whether it was sent."""
         if self._celery is None:
             return False
         try:
@@ -37,7 +37,7 @@ class JobSender:
             with database.write() as conn:
                 jobs.mark_sent(conn, job.id)
         except TagsmithError as error:
-            # Worth a second message from the sweep, not a failed request: the job is stored and on its way.
+            # The request must not fail: the job is stored and its message is sent. The sweep sends a second message.
             logger.warning("sending not recorded", extra={"job_id": job.id, "reason": str(error)})
         return True
 

@@ -1,4 +1,8 @@
-"""The events of a job as server-sent events: first what is stored, then what happens."""
+"""The events of a job as server-sent events: first the stored ones, then the live ones.
+
+FastAPI formats the frames. Its generator routes are not used here, for two reasons. The same route also lists events as
+JSON and returns 204 when no event is left. The framework would also run two more tasks per stream for its keep-alive.
+"""
 
 import asyncio
 import contextlib
@@ -8,25 +12,29 @@ from typing import Any
 
 import anyio.to_thread
 import orjson
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
-from app.jobs.live import Closed, LiveEvent, LiveEvents, Tick
-from core.errors import TagsmithError, Unavailable
-from core.store import events, jobs
-from core.store.engine import Database
-from core.store.events import Event
-from core.store.jobs import JobRow
-from core.store.states import TERMINAL
+from tagsmith.app.jobs.live import Closed, LiveEvent, LiveEvents, Tick
+from tagsmith.core.base.errors import TagsmithError, Unavailable
+from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs.events import Event
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.states import TERMINAL
 
-MEDIA_TYPE = "text/event-stream"
+MEDIA_TYPE = EventSourceResponse.media_type
 
-#: Proxies cut connections that are silent for longer.
+#: Caches must not store events, and proxies must not buffer them.
+HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+#: Interval of keep-alive comments. Proxies close connections that are idle for too long.
 PING_S = 15.0
-#: How often SQL is asked while Redis is away, and how often while it is there (a worker may not reach it).
+#: Interval of SQL queries while Redis is unavailable, and while it is available (a worker may not reach it).
 POLL_S = 1.0
 IDLE_POLL_S = 5.0
-#: Clients come back this long after a lost connection.
+#: Time until clients reconnect after a lost connection.
 RETRY_MS = 3000
-#: Events a query.
+#: Events per query.
 BATCH = 500
 
 
@@ -51,8 +59,8 @@ class EventStream:
         self._progress: Mapping[str, Any] | None = None
 
     async def frames(self) -> AsyncIterator[bytes]:
-        """Give the bytes to send."""
-        yield f"retry: {RETRY_MS}\n\n".encode()
+        """Yield the frames to send."""
+        yield format_sse_event(retry=RETRY_MS)
         with self._live.watch(self._job_id) as watch:
             async for frame in self._catch_up():
                 yield frame
@@ -65,7 +73,7 @@ class EventStream:
                     yield frame
                     sent_at = time.monotonic()
                 if time.monotonic() - sent_at >= PING_S:
-                    yield b": ping\n\n"
+                    yield KEEPALIVE_COMMENT
                     sent_at = time.monotonic()
 
     async def _frames_of(self, news: object) -> AsyncIterator[bytes]:
@@ -81,13 +89,13 @@ class EventStream:
                 yield frame
 
     async def _catch_up(self) -> AsyncIterator[bytes]:
-        """Send what SQL has beyond the last event sent, and the progress if nothing newer came by."""
+        """Yield the stored events after the last one sent, then the stored progress if it has changed."""
         more = True
         while more and not self._ended:
             try:
                 job, found = await anyio.to_thread.run_sync(self._read)
             except Unavailable:
-                # The stream outlives an outage of the database; a client that came back would meet it too.
+                # Keep the stream open during a database outage: a new connection would have the same problem.
                 await asyncio.sleep(POLL_S)
                 return
             for event in found:
@@ -105,13 +113,12 @@ class EventStream:
         self._last = seq
         if body["type"] == "state" and body["data"].get("state") in TERMINAL:
             self._ended = True
-            with contextlib.suppress(
-                TagsmithError
-            ):  # the end is told, whatever became of what follows from it
+            # The client gets the last event even if the callback fails.
+            with contextlib.suppress(TagsmithError):
                 await self._on_end()
-        return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, body["type"].encode(), orjson.dumps(body))
+        return format_sse_event(id=str(seq), event=body["type"], data_str=orjson.dumps(body).decode())
 
 
 def _tick(progress: Mapping[str, Any]) -> bytes:
     # Without an id: a client that resumes must not skip stored events because it saw a tick.
-    return b"event: progress\ndata: %s\n\n" % orjson.dumps(progress)
+    return format_sse_event(event="progress", data_str=orjson.dumps(progress).decode())

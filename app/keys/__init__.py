@@ -1,1 +1,1 @@
-"""Keys: who may call, and what for."""
+"""API keys: authentication and scopes."""

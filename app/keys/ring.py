@@ -1,4 +1,4 @@
-"""The keys an API process knows: SQL is asked once a second for each, requests in between are let in from memory."""
+"""Key cache of an API process. It reads each key from SQL at most once per second."""
 
 import asyncio
 import hashlib
@@ -13,23 +13,23 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from core.errors import TagsmithError, Unavailable
-from core.settings import ANYONE, Settings
-from core.store import keys
-from core.store.engine import Database
-from core.store.keys import KeyRow
+from tagsmith.core.base.errors import TagsmithError, Unavailable
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store import keys
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import KeyRow
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Half of the two seconds within which every process follows a revocation.
+#: Half of the two seconds within which a revocation takes effect.
 FRESH_S = 1.0
-#: While the database is away, whoever was let in goes on being let in for so long: tagging needs no database.
+#: How long a cached key stays valid while the database is unavailable. Tagging needs no database.
 STALE_S = 300.0
-#: Tokens remembered, wrong ones among them; the ones not seen for longest go first.
+#: Maximum number of cached tokens, including invalid ones. The entries that were read least recently go first.
 REMEMBERED = 4096
-#: Threads that ask SQL. Their own, so that uploads cannot keep everybody out.
+#: Threads for SQL. They are separate from upload threads, which would delay every request.
 THREADS = 4
 
 
@@ -40,12 +40,12 @@ class _Known:
 
 
 class Keyring:
-    """Says whose a token is. Lives on the event loop."""
+    """Finds the key of a token. Use it on the event loop only."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
         self._open = settings.access == ANYONE
-        #: Whether keys are in force; None on loopback until SQL said whether one was made.
+        #: Whether keys are in force; None on loopback until SQL is read.
         self._in_force = False if self._open else None if settings.on_loopback else True
         self._looking = asyncio.Lock()
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
@@ -54,7 +54,7 @@ class Keyring:
         self._threads = anyio.CapacityLimiter(THREADS)
 
     async def in_force(self) -> bool:
-        """Whether a key is asked for: on loopback only once one was made, and from then on."""
+        """Whether requests need a key. On loopback, only once a key exists; with open access, never; else always."""
         if self._in_force is None:
             async with self._looking:
                 if self._in_force is None:
@@ -62,24 +62,24 @@ class Keyring:
         return self._in_force
 
     async def follow(self) -> None:
-        """Notice the first key that is made, so that no request has to look for it; until cancelled."""
+        """Poll SQL for the first key until cancelled, so that requests do not need to."""
         away = False
         while not (self._in_force or self._open):
             await asyncio.sleep(FRESH_S)
             try:
                 self._in_force = await self._thread(self._any_made)
                 away = False
-            except Exception as error:  # noqa: BLE001  # whatever it is, the next look may find a key
+            except Exception as error:  # noqa: BLE001  # after any error, the next poll may succeed
                 if not away:
                     logger.warning("cannot see whether there are keys", extra={"reason": str(error)})
                 away = True
 
     async def key_of(self, token: str) -> KeyRow | None:
-        """Give the usable key that a token is of."""
+        """Return the key of a token, or None if the token is unknown or the key is not usable."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         known = self._known.get(digest)
         if known is None or time.monotonic() - known.at >= FRESH_S:
-            # Of many requests that find it old, one asks.
+            # If several requests find the entry stale, only one reads SQL.
             task = self._asking.get(digest)
             if task is None:
                 task = self._asking[digest] = asyncio.create_task(self._ask(digest, token))
@@ -108,7 +108,7 @@ class Keyring:
         return key
 
     async def _note(self, key: KeyRow) -> None:
-        """Write down that a key is used. Nobody waits for it, and nothing depends on it."""
+        """Record the last use of a key, in the background."""
 
         def write() -> None:
             with self._database.write() as conn:

@@ -5,14 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.corpora.routes import UPLOAD_BODY, CorpusName
-from app.corpora.upload import Declared
-from app.deps import CallerDep, DatabaseDep, RuntimeDep
-from app.lexicons import schemas, service
-from app.params import DEFAULT_LIMIT, Cursor, LexiconId, Limit, Listing
-from core.lexicon.lexicon import KINDS
-from core.store.lexicons import LexiconRow
-from core.store.paging import Page
+from tagsmith import wire
+from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
+from tagsmith.app.http.params import DEFAULT_LIMIT, Cursor, LexiconId, Limit
+from tagsmith.app.http.policy import BodyLimit, policy
+from tagsmith.app.http.uploads import UPLOAD_BODY, Declared, UploadName
+from tagsmith.app.lexicons import service
+from tagsmith.core.features.lexicon.lexicon import KINDS
+from tagsmith.core.store.keys import Scope
+from tagsmith.core.store.lexicons import LexiconRow
+from tagsmith.core.store.paging import Page
 
 router = APIRouter(prefix="/lexicons", tags=["lexicons"])
 
@@ -30,24 +32,23 @@ Kind = Annotated[
 @router.post(
     "",
     status_code=201,
-    response_model=schemas.Lexicon,
-    responses={200: {"model": schemas.Lexicon, "description": "It was there already."}},
+    response_model=wire.LexiconInfo,
+    responses={200: {"model": wire.LexiconInfo, "description": "It exists already."}},
     openapi_extra=UPLOAD_BODY,
 )
+@policy(Scope.TRAIN, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
 async def upload(
     request: Request,
     response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     kind: Kind = "words",
-    name: CorpusName = None,
+    name: UploadName = None,
 ) -> LexiconRow:
-    """Store a lexicon. The same one again is answered with 200 and what is there; faults have line numbers."""
-    headers = request.headers
-    declared = Declared(kind, {}, headers.get("content-type", ""), headers.get("content-encoding"))
+    """Store a lexicon. 200 with the stored lexicon if it already exists. Faults are reported with line numbers."""
     lexicon, new = await service.create(
         request.stream(),
-        declared,
+        Declared.of(request, kind, {}),
         name,
         settings=runtime.settings,
         database=runtime.database,
@@ -59,7 +60,8 @@ async def upload(
     return lexicon
 
 
-@router.get("", response_model=Listing[schemas.Lexicon])
+@router.get("", response_model=wire.Listing[wire.LexiconInfo])
+@policy(Scope.READ, etag=True)
 def list_lexicons(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[LexiconRow]:
@@ -67,9 +69,10 @@ def list_lexicons(
     return service.page(database, limit, cursor)
 
 
-@router.get("/{lexicon_id}", response_model=schemas.Lexicon)
+@router.get("/{lexicon_id}", response_model=wire.LexiconInfo)
+@policy(Scope.READ, etag=True)
 def get_lexicon(lexicon_id: LexiconId, database: DatabaseDep) -> LexiconRow:
-    """Give one lexicon."""
+    """Return one lexicon."""
     return service.get(database, lexicon_id)
 
 
@@ -78,14 +81,16 @@ def get_lexicon(lexicon_id: LexiconId, database: DatabaseDep) -> LexiconRow:
     response_class=StreamingResponse,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
+@policy(Scope.READ, etag=True)
 def get_content(lexicon_id: LexiconId, database: DatabaseDep) -> StreamingResponse:
-    """Give the text as it was uploaded, decompressed."""
+    """Return the text as it was uploaded, decompressed."""
     lexicon, chunks = service.content(database, lexicon_id)
     headers = {"Content-Length": str(lexicon.size_bytes), "ETag": f'"{lexicon.sha256}"'}
     return StreamingResponse(chunks, media_type="text/plain; charset=utf-8", headers=headers)
 
 
 @router.delete("/{lexicon_id}", status_code=204)
+@policy(Scope.TRAIN, audit=True)
 def delete_lexicon(lexicon_id: LexiconId, database: DatabaseDep, caller: CallerDep) -> None:
-    """Remove a lexicon. One that a job still needs stays (409); versions made with it go on without it."""
+    """Delete a lexicon. 409 while an unfinished job needs it; versions trained with it do not need it."""
     service.delete(database, lexicon_id, caller)

@@ -1,4 +1,4 @@
-"""What can be done with lexicons."""
+"""Operations on lexicons."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterator
@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 
 import anyio.to_thread
 
-from app.corpora.service import UNNAMED
-from app.corpora.upload import Declared, Upload
-from app.deps import Caller
-from core.lexicon.lexicon import Lexicon, LexiconReader, known_kind
-from core.settings import MIB, Settings
-from core.store import blobs, lexicons
-from core.store.engine import Database
-from core.store.lexicons import LexiconRow
-from core.store.paging import Page
+from tagsmith.app.deps import Caller
+from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
+from tagsmith.core.features.lexicon.lexicon import Lexicon, LexiconReader, known_kind
+from tagsmith.core.service.settings import MIB, Settings
+from tagsmith.core.store import blobs, lexicons
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.lexicons import LexiconRow
+from tagsmith.core.store.paging import Page
 
-#: After decompression. Lists are read whole, as Python strings: some ten times as much memory while that lasts.
+#: After decompression. A lexicon is read as a whole into Python strings, which take about ten times as much memory.
 MAX_LEXICON_BYTES = 64 * MIB
 
 
@@ -30,7 +29,7 @@ async def create(
     threads: anyio.CapacityLimiter,
     caller: Caller,
 ) -> tuple[LexiconRow, bool]:
-    """Read a body to its end and store it as a lexicon, or raise and store nothing; (lexicon, whether it is new)."""
+    """Read a whole body and store it as a lexicon, or raise and store nothing. Return (lexicon, whether it is new)."""
     reader = LexiconReader(known_kind(declared.format), max_line_bytes=settings.max_line_bytes)
     limit = min(MAX_LEXICON_BYTES, settings.max_corpus_bytes)
     with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=settings.data_dir / "spool") as upload:
@@ -53,13 +52,13 @@ def page(database: Database, limit: int, cursor: str | None) -> Page[LexiconRow]
 
 
 def get(database: Database, lexicon_id: str) -> LexiconRow:
-    """Give one lexicon."""
+    """Return one lexicon."""
     with database.read() as conn:
         return lexicons.get(conn, lexicon_id)
 
 
 def content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[bytes]]:
-    """Give a lexicon and its text, with no transaction open while a slow client reads."""
+    """Return a lexicon and its text. No transaction stays open while a slow client reads."""
     with database.read() as conn:
         row = lexicons.get(conn, lexicon_id)
         blob_id = lexicons.blob_id(conn, lexicon_id)
@@ -67,19 +66,19 @@ def content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[b
 
 
 def delete(database: Database, lexicon_id: str, caller: Caller) -> None:
-    """Remove a lexicon that no unfinished job needs."""
+    """Delete a lexicon that no unfinished job needs."""
     with database.write() as conn:
         lexicons.delete(conn, lexicon_id)
         caller.record(conn)
 
 
 def location(lexicon: LexiconRow) -> str:
-    """Where a lexicon is found."""
+    """Return the path of a lexicon."""
     return f"/lexicons/{lexicon.id}"
 
 
 def status(*, new: bool) -> int:
-    """How an upload is answered: the same lexicon again creates nothing."""
+    """Return the status code of an upload. Uploading the same lexicon again creates nothing."""
     return 201 if new else 200
 
 

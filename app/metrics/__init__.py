@@ -1,1 +1,1 @@
-"""Metrics: what Prometheus reads."""
+"""Metrics in the Prometheus text format."""

@@ -1,8 +1,9 @@
-"""Counters of one API process, kept where the other processes of the machine find them.
+"""Counters of one API process, shared with the other API processes of the machine through files.
 
-The processes share a port, so a scrape reaches any one of them and must be answered for all. Each process has a slot, a
-file in the data directory that it alone writes, once a second. Whoever is scraped adds its own figures, fresh, to those
-in the other slots. A process that takes the slot of one that ended goes on from its figures: counters never fall.
+The processes share a port, so a scrape reaches any one of them and must cover all. Each process has a slot: a file in
+the data folder that only this process writes, once per second. The process that is scraped adds its own current totals
+to those in the other slots. A new process can take over the slot of a process that ended. It continues the totals of
+that slot, so counters never decrease.
 """
 
 import contextlib
@@ -19,52 +20,52 @@ import orjson
 
 logger = logging.getLogger(__name__)
 
-#: Seconds; from a tag of one sentence to an upload of the largest corpus.
+#: Upper bounds in seconds. They range from tagging one sentence to uploading the largest corpus.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
-#: More processes than any machine runs.
+#: Maximum number of slots; more than any machine runs processes.
 SLOTS = 4096
 
-#: Name and values of the labels.
+#: Metric name and label values.
 Series = tuple[str, tuple[str, ...]]
 
 
 @dataclass(slots=True)
-class Histogram:
-    """How often something took how long: a count a bucket, the last for what took longer, and the sum."""
+class LatencyHistogram:
+    """Durations: one count per bucket, a last count for longer durations, and the sum in seconds."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total: float = 0.0
 
     def observe(self, seconds: float) -> None:
-        """Add one."""
+        """Add one duration."""
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
-    def add(self, other: "Histogram") -> None:
-        """Add all of another."""
+    def add(self, other: "LatencyHistogram") -> None:
+        """Add the counts of another histogram."""
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
 
 
 @dataclass(slots=True)
-class Figures:
-    """What was counted. Gauges are only of processes that run."""
+class Totals:
+    """The values of one or several processes. Gauges cover running processes only."""
 
     counters: dict[Series, float] = field(default_factory=dict)
-    histograms: dict[Series, Histogram] = field(default_factory=dict)
+    histograms: dict[Series, LatencyHistogram] = field(default_factory=dict)
     gauges: dict[str, float] = field(default_factory=dict)
 
-    def add(self, other: "Figures") -> None:
-        """Add all of another process."""
+    def add(self, other: "Totals") -> None:
+        """Add the values of another process."""
         for series, value in other.counters.items():
             self.counters[series] = self.counters.get(series, 0) + value
         for series, histogram in other.histograms.items():
-            self.histograms.setdefault(series, Histogram()).add(histogram)
+            self.histograms.setdefault(series, LatencyHistogram()).add(histogram)
         for name, level in other.gauges.items():
             self.gauges[name] = self.gauges.get(name, 0) + level
 
     def dump(self) -> bytes:
-        """Write for other processes."""
+        """Serialise for the other processes."""
         return orjson.dumps(
             {
                 "buckets": BUCKETS,
@@ -78,8 +79,8 @@ class Figures:
         )
 
     @classmethod
-    def load(cls, text: bytes) -> "Figures":
-        """Read what another process wrote; nothing when it is another version's, or was never finished."""
+    def load(cls, text: bytes) -> "Totals":
+        """Parse the totals that a process saved. Empty if the file is incomplete or its buckets or format differ."""
         try:
             read: dict[str, Any] = orjson.loads(text)
             if tuple(read["buckets"]) != BUCKETS:
@@ -87,7 +88,7 @@ class Figures:
             return cls(
                 {(name, tuple(labels)): value for name, labels, value in read["counters"]},
                 {
-                    (name, tuple(labels)): Histogram(counts, total)
+                    (name, tuple(labels)): LatencyHistogram(counts, total)
                     for name, labels, counts, total in read["histograms"]
                 },
                 read["gauges"],
@@ -97,33 +98,33 @@ class Figures:
 
 
 class Meters:
-    """The figures of this process. They are counted on the event loop; files are written and read in threads."""
+    """The totals of this process. Only the event loop changes them; threads read and write the files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._slot: IO[bytes] | None = None
         self._number = -1
-        self.figures = Figures()
+        self.totals = Totals()
 
     def open(self) -> None:
-        """Take a slot, and go on from its figures. Without a place to write, this process counts for itself."""
+        """Take a slot and continue its totals. If the folder is not writable, metrics cover this process only."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             for number in range(SLOTS):
-                slot = _held(self._lock_path(number))
+                slot = _try_lock(self._lock_path(number))
                 if slot is not None:
                     self._slot, self._number = slot, number
                     with contextlib.suppress(FileNotFoundError):
-                        before = Figures.load(self._path(number).read_bytes())
+                        before = Totals.load(self._path(number).read_bytes())
                         before.gauges = {}
-                        self.figures.add(before)
+                        self.totals.add(before)
                     return
         except OSError as error:
-            logger.warning("metrics are of this process only", extra={"reason": str(error)})
+            logger.warning("metrics cover this process only", extra={"reason": str(error)})
 
     def close(self) -> None:
-        """Leave the slot to another process."""
-        self.save(self.figures.dump())
+        """Save the totals and release the slot."""
+        self.save(self.totals.dump())
         if self._slot is not None:
             self._slot.close()
             self._slot = None
@@ -131,18 +132,18 @@ class Meters:
     def count(self, name: str, *labels: str, amount: float = 1) -> None:
         """Add to a counter."""
         series = (name, labels)
-        self.figures.counters[series] = self.figures.counters.get(series, 0) + amount
+        self.totals.counters[series] = self.totals.counters.get(series, 0) + amount
 
     def observe(self, name: str, *labels: str, seconds: float) -> None:
         """Add to a histogram."""
         series = (name, labels)
-        histogram = self.figures.histograms.get(series)
+        histogram = self.totals.histograms.get(series)
         if histogram is None:
-            histogram = self.figures.histograms[series] = Histogram()
+            histogram = self.totals.histograms[series] = LatencyHistogram()
         histogram.observe(seconds)
 
     def save(self, dumped: bytes) -> None:
-        """Show the other processes where this one stands."""
+        """Save serialised totals in the slot."""
         if self._slot is None:
             return
         draft = self._path(self._number).with_suffix(".draft")
@@ -152,13 +153,13 @@ class Meters:
         except OSError as error:
             logger.warning("metrics not saved", extra={"reason": str(error)})
 
-    def others(self) -> Figures:
-        """The figures of all other processes together."""
-        sums = Figures()
+    def others(self) -> Totals:
+        """Return the sum of the totals of all other processes."""
+        sums = Totals()
         for number, path in self._others():
             with contextlib.suppress(OSError):
-                other = Figures.load(path.read_bytes())
-                ended = _held(self._lock_path(number))
+                other = Totals.load(path.read_bytes())
+                ended = _try_lock(self._lock_path(number))
                 if ended is not None:
                     ended.close()
                     other.gauges = {}
@@ -168,7 +169,7 @@ class Meters:
     def _others(self) -> Iterator[tuple[int, Path]]:
         if self._slot is None:
             return
-        # Slots are taken from the first on, so the first that never was ends the row.
+        # Slots are taken in order, so the first missing one is the end.
         for number in itertools.takewhile(lambda n: self._lock_path(n).exists(), range(SLOTS)):
             if number != self._number:
                 yield number, self._path(number)
@@ -180,8 +181,8 @@ class Meters:
         return self._folder / f"slot-{number}.lock"
 
 
-def _held(path: Path) -> IO[bytes] | None:
-    """Take a lock that the kernel drops with the process, None when another process has it."""
+def _try_lock(path: Path) -> IO[bytes] | None:
+    """Take a lock that the kernel releases when the process ends. Return None if another process holds it."""
     lock = path.open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

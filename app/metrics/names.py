@@ -1,4 +1,4 @@
-"""The names of what is counted, what each is, and its labels."""
+"""The names of the metrics, their types, descriptions and labels. `docs/metrics.md` is generated from this table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,40 +22,51 @@ LEASE_SECONDS = "tagsmith_oldest_lease_seconds"
 LEASE_OVERDUE = "tagsmith_lease_overdue_seconds"
 ALIASES = "tagsmith_alias_version"
 
-#: What the processes of a machine count, and what they have open, in the order in which it is shown.
+#: Counters and gauges of the API processes, in output order.
 COUNTERS = (TAGGED, SENTENCES, TOKENS, CACHE_HITS, CACHE_MISSES)
 GAUGES = (CACHE_BYTES, OPEN_MODELS, STREAMS)
 
-#: The route of a request that found none.
+#: The value of `route` for a request that matches no route.
 NO_ROUTE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said about a metric."""
+    """Type, description and labels of a metric. `source` is "machine" (the scraped machine) or "SQL"."""
 
     kind: str
     help: str
     labels: tuple[str, ...] = ()
+    source: str = "machine"
+
+
+def _sql(kind: str, description: str, *labels: str) -> About:
+    return About(kind, description, labels, "SQL")
 
 
 ABOUT: Mapping[str, About] = {
-    REQUESTS: About("histogram", "Requests by how long they took.", ("method", "route", "status")),
-    TAGGED: About("counter", "Answers of /tag.", ("model",)),
-    SENTENCES: About("counter", "Sentences, and lines of text, that /tag has tagged.", ("model",)),
-    TOKENS: About("counter", "Tokens that /tag has tagged.", ("model",)),
-    CACHE_HITS: About("counter", "Times a model was asked for and open."),
-    CACHE_MISSES: About("counter", "Times a model had to be opened."),
-    CACHE_BYTES: About("gauge", "Size of the model files on local disk."),
-    OPEN_MODELS: About("gauge", "Models that are open, one in two processes counted twice."),
-    STREAMS: About("gauge", "Event streams that are open."),
-    DATABASE: About("gauge", "Whether the database answered; without it the metrics below are missing."),
-    JOBS: About("gauge", "Jobs that are stored.", ("kind", "state")),
-    JOB_SECONDS: About("summary", "Time from start to end of jobs that have ended.", ("kind", "state")),
-    OLDEST: About("gauge", "How long the job that waits longest has waited."),
-    QUEUE_JOBS: About("gauge", "Jobs that wait in a queue.", ("queue",)),
-    QUEUE_SECONDS: About("gauge", "How long the job that waits longest in a queue has waited.", ("queue",)),
-    LEASE_SECONDS: About("gauge", "How long a worker has had the running job that was taken first."),
-    LEASE_OVERDUE: About("gauge", "How long ago the worker of a running job should have renewed its lease."),
-    ALIASES: About("gauge", "The version an alias stands for.", ("model", "alias")),
+    REQUESTS: About("histogram", "Duration of HTTP requests.", ("method", "route", "status")),
+    TAGGED: About("counter", "Successful /tag requests.", ("model",)),
+    SENTENCES: About("counter", "Sentences tagged by /tag; a line of text counts as a sentence.", ("model",)),
+    TOKENS: About("counter", "Tokens tagged by /tag.", ("model",)),
+    CACHE_HITS: About("counter", "Model cache hits."),
+    CACHE_MISSES: About("counter", "Models opened, for a request or ahead of it because an alias moved."),
+    CACHE_BYTES: About(
+        "gauge", "Size of the model files on local disk, shared by the processes of the machine."
+    ),
+    OPEN_MODELS: About("gauge", "Open models; a model that is open in two processes counts twice."),
+    STREAMS: About("gauge", "Open event streams."),
+    DATABASE: About("gauge", "1 if the database answered, else 0; then all metrics from SQL are missing."),
+    JOBS: _sql("gauge", "Stored jobs.", "kind", "state"),
+    JOB_SECONDS: _sql("summary", "Duration of finished jobs, from start to end.", "kind", "state"),
+    OLDEST: _sql("gauge", "Waiting time of the oldest queued job; grows when no worker is running."),
+    QUEUE_JOBS: _sql("gauge", "Queued jobs.", "queue"),
+    QUEUE_SECONDS: _sql("gauge", "Waiting time of the oldest queued job of a queue.", "queue"),
+    LEASE_SECONDS: _sql("gauge", "Age of the oldest lease: how long a worker has had its job."),
+    LEASE_OVERDUE: _sql(
+        "gauge",
+        "Time since the lease of a running job expired. Above a few TAGSMITH_REAPER_SECONDS, no worker is running to "
+        "take over the job.",
+    ),
+    ALIASES: _sql("gauge", "Version that an alias points to.", "model", "alias"),
 }

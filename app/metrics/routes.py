@@ -1,9 +1,11 @@
-"""The route of metrics."""
+"""The metrics route."""
 
 from fastapi import APIRouter, Response
 
-from app.deps import RuntimeDep
-from app.metrics import service
+from tagsmith.app.deps import RuntimeDep
+from tagsmith.app.http.policy import policy
+from tagsmith.app.metrics import service
+from tagsmith.core.store.keys import Scope
 
 router = APIRouter(tags=["health"])
 
@@ -13,7 +15,8 @@ router = APIRouter(tags=["health"])
     response_class=Response,
     responses={200: {"content": {service.MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
+@policy(Scope.READ, traced=False)
 async def metrics(runtime: RuntimeDep) -> Response:
-    """Give the metrics of all API processes on this machine, and of the jobs, as Prometheus reads them."""
+    """Return the metrics of all API processes of this machine and of the jobs, in the Prometheus text format."""
     text = await service.exposition(runtime.readings, runtime.database)
     return Response(text, media_type=service.MEDIA_TYPE)

@@ -1,120 +1,124 @@
-"""Metrics as text: what the processes counted, and what SQL knows."""
+"""The metrics response: the counters of the API processes, and values from SQL."""
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import anyio.to_thread
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
 
-from app.metrics import names
-from app.metrics.meters import BUCKETS, Figures, Histogram
-from app.metrics.readings import Readings
-from core.errors import Unavailable
-from core.store import figures
-from core.store.engine import Database
+from tagsmith.app.metrics import names
+from tagsmith.app.metrics.meters import BUCKETS, LatencyHistogram, Totals
+from tagsmith.app.metrics.readings import Readings
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import job_stats
+from tagsmith.core.store.engine import Database
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-#: How old the figures of another process may be in an answer; far less than the time between two scrapes.
+#: Interval between saves: the maximum age of the totals of other processes. Far shorter than a scrape interval.
 SAVE_S = 1.0
 
 
 async def keep_saved(readings: Readings) -> None:
-    """Show the other processes where this one stands, until cancelled."""
+    """Save the totals of this process periodically for the other processes, until cancelled."""
     meters = readings.meters
     while True:
         readings.take()
-        await anyio.to_thread.run_sync(meters.save, meters.figures.dump())
+        await anyio.to_thread.run_sync(meters.save, meters.totals.dump())
         await asyncio.sleep(SAVE_S)
 
 
-async def exposition(readings: Readings, database: Database) -> str:
-    """Write all metrics in Prometheus's text format."""
+async def exposition(readings: Readings, database: Database) -> bytes:
+    """Return all metrics in the Prometheus text format."""
     sums = await anyio.to_thread.run_sync(readings.meters.others)
     readings.take()
-    sums.add(readings.meters.figures)
-    # Of the machine, not of a process: the files are shared, so sizes must not be added up.
+    sums.add(readings.meters.totals)
+    # The processes of a machine share these files, so their sizes must not be added up.
     sums.gauges[names.CACHE_BYTES] = await anyio.to_thread.run_sync(readings.cached_bytes)
     try:
-        stored: figures.Figures | None = await anyio.to_thread.run_sync(_stored, database)
+        stored: job_stats.ServiceStats | None = await anyio.to_thread.run_sync(_stored, database)
     except Unavailable:
         stored = None
-    return "".join(itertools.chain(_counted(sums), _known(stored)))
+    # In a thread: a thousand lines take tens of milliseconds, and other requests should not wait for a scrape.
+    return await anyio.to_thread.run_sync(generate_latest, Snapshot(sums, stored))
 
 
-def _stored(database: Database) -> figures.Figures:
+def _stored(database: Database) -> job_stats.ServiceStats:
     with database.read() as conn:
-        return figures.read(conn)
+        return job_stats.read(conn)
 
 
-def _counted(sums: Figures) -> Iterator[str]:
-    yield _heading(names.REQUESTS)
-    for (name, labels), histogram in sorted(sums.histograms.items(), key=lambda item: item[0]):
-        yield from _histogram(name, labels, histogram)
-    for counter in names.COUNTERS:
-        yield _heading(counter)
-        found = [(labels, value) for (name, labels), value in sums.counters.items() if name == counter]
-        yield from (_line(counter, labels, value) for labels, value in sorted(found))
-    for gauge in names.GAUGES:
-        yield _heading(gauge)
-        yield _line(gauge, (), sums.gauges.get(gauge, 0))
+class Snapshot(Collector):
+    """All metrics of one scrape. `stored` is None if the database is unavailable."""
+
+    def __init__(self, sums: Totals, stored: job_stats.ServiceStats | None) -> None:
+        self._sums = sums
+        self._stored = stored
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics in output order."""
+        yield from _counted(self._sums)
+        yield _gauge(names.DATABASE, [((), 0 if self._stored is None else 1)])
+        if self._stored is not None:
+            yield from _of_jobs(self._stored)
 
 
-def _known(stored: figures.Figures | None) -> Iterator[str]:
-    yield _heading(names.DATABASE)
-    yield _line(names.DATABASE, (), 0 if stored is None else 1)
-    if stored is None:
-        return
-    yield _heading(names.JOBS)
-    for each in stored.jobs:
-        yield _line(names.JOBS, (each.kind, each.state), each.count)
-    yield _heading(names.JOB_SECONDS)
+def _counted(sums: Totals) -> Iterator[Metric]:
+    yield _histogram(names.REQUESTS, sums)
+    for name in names.COUNTERS:
+        about = names.ABOUT[name]
+        counter = CounterMetricFamily(name, about.help, labels=about.labels)
+        found = ((labels, value) for (each, labels), value in sums.counters.items() if each == name)
+        for labels, value in sorted(found):
+            counter.add_metric(labels, value)
+        yield counter
+    for name in names.GAUGES:
+        yield _gauge(name, [((), sums.gauges.get(name, 0))])
+
+
+def _of_jobs(stored: job_stats.ServiceStats) -> Iterator[Metric]:
+    yield _gauge(names.JOBS, (((each.kind, each.state), each.count) for each in stored.jobs))
+    about = names.ABOUT[names.JOB_SECONDS]
+    seconds = SummaryMetricFamily(names.JOB_SECONDS, about.help, labels=about.labels)
     for each in stored.jobs:
         if each.ended:
-            yield _line(names.JOB_SECONDS, (each.kind, each.state), each.seconds, suffix="_sum")
-            yield _line(names.JOB_SECONDS, (each.kind, each.state), each.ended, suffix="_count")
-    yield _heading(names.OLDEST)
-    yield _line(names.OLDEST, (), stored.oldest_queued_s)
-    yield _heading(names.QUEUE_JOBS)
-    for queue in stored.queues:
-        yield _line(names.QUEUE_JOBS, (queue.name,), queue.jobs)
-    yield _heading(names.QUEUE_SECONDS)
-    for queue in stored.queues:
-        yield _line(names.QUEUE_SECONDS, (queue.name,), queue.oldest_s)
-    yield _heading(names.LEASE_SECONDS)
-    yield _line(names.LEASE_SECONDS, (), stored.oldest_lease_s)
-    yield _heading(names.LEASE_OVERDUE)
-    yield _line(names.LEASE_OVERDUE, (), stored.lease_overdue_s)
-    yield _heading(names.ALIASES)
-    for model, alias, version in stored.aliases:
-        yield _line(names.ALIASES, (model, alias), version)
+            seconds.add_metric((each.kind, each.state), each.ended, each.seconds)
+    yield seconds
+    yield _gauge(names.OLDEST, [((), stored.oldest_queued_s)])
+    yield _gauge(names.QUEUE_JOBS, (((queue.name,), queue.jobs) for queue in stored.queues))
+    yield _gauge(names.QUEUE_SECONDS, (((queue.name,), queue.oldest_s) for queue in stored.queues))
+    yield _gauge(names.LEASE_SECONDS, [((), stored.oldest_lease_s)])
+    yield _gauge(names.LEASE_OVERDUE, [((), stored.lease_overdue_s)])
+    yield _gauge(names.ALIASES, (((model, alias), version) for model, alias, version in stored.aliases))
 
 
-def _histogram(name: str, labels: tuple[str, ...], histogram: Histogram) -> Iterator[str]:
-    bounds = [*map(repr, BUCKETS), "+Inf"]
-    for bound, count in zip(bounds, itertools.accumulate(histogram.counts), strict=True):
-        yield _line(name, labels, count, suffix="_bucket", le=bound)
-    yield _line(name, labels, histogram.total, suffix="_sum")
-    yield _line(name, labels, sum(histogram.counts), suffix="_count")
-
-
-def _heading(name: str) -> str:
+def _gauge(name: str, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
     about = names.ABOUT[name]
-    return f"# HELP {name} {about.help}\n# TYPE {name} {about.kind}\n"
+    gauge = GaugeMetricFamily(name, about.help, labels=about.labels)
+    for labels, value in values:
+        gauge.add_metric(labels, value)
+    return gauge
 
 
-def _line(name: str, labels: tuple[str, ...], value: float, *, suffix: str = "", **more: str) -> str:
-    pairs = [*zip(names.ABOUT[name].labels, labels, strict=True), *more.items()]
-    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in pairs)
-    return (
-        f"{name}{suffix}{{{inside}}} {_number(value)}\n" if inside else f"{name}{suffix} {_number(value)}\n"
-    )
+def _histogram(name: str, sums: Totals) -> Metric:
+    about = names.ABOUT[name]
+    family = HistogramMetricFamily(name, about.help, labels=about.labels)
+    for (each, labels), histogram in sorted(sums.histograms.items(), key=lambda item: item[0]):
+        if each == name:
+            family.add_metric(labels, _buckets(histogram), histogram.total)
+    return family
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    """All digits: counters grow beyond the six that are usual."""
-    return str(int(value)) if value == int(value) else repr(value)
+def _buckets(histogram: LatencyHistogram) -> list[tuple[str, float]]:
+    """Return each upper bound with its cumulative number of observations."""
+    bounds = [*map(repr, BUCKETS), "+Inf"]
+    return list(zip(bounds, itertools.accumulate(histogram.counts), strict=True))

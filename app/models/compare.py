@@ -1,25 +1,26 @@
-"""Two versions side by side: what was measured, what was asked for, what was learned."""
+"""Comparison of two versions: metrics, specs and weights."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 
-from app import errors
-from app.models import service
-from app.models.schemas import Comparison, MetricChange, SpecChange
-from app.tagging.serving import Serving
-from core.model.difference import weight_difference
-from core.store.engine import Database
+from tagsmith.app.http import problems
+from tagsmith.app.models import service
+from tagsmith.app.tagging.serving import Serving
+from tagsmith.core.model.difference import weight_difference
+from tagsmith.core.store.engine import Database
+from tagsmith.wire import MetricChange, SpecChange, VersionComparison, WeightComparison
 
 
 async def compare(
     database: Database, serving: Serving, name: str, numbers: tuple[int, int], top: int
-) -> Comparison:
+) -> VersionComparison:
     """Compare two versions."""
     rows = [await run_in_threadpool(service.version, database, name, number) for number in numbers]
     base, head = [await service.opened(database, serving, name, number) for number in numbers]
-    return Comparison(
+    weights = await run_in_threadpool(weight_difference, base, head, top)
+    return VersionComparison(
         model=name,
         base=numbers[0],
         head=numbers[1],
@@ -27,12 +28,12 @@ async def compare(
         spec=_specs(rows[0].spec, rows[1].spec),
         labels_added=[label for label in head.labels if label not in base.labels],
         labels_removed=[label for label in base.labels if label not in head.labels],
-        weights=await run_in_threadpool(weight_difference, base, head, top),
+        weights=WeightComparison.model_validate(weights),
     )
 
 
 def _metrics(base: Mapping[str, Any], head: Mapping[str, Any]) -> list[MetricChange]:
-    """Every figure, by its path; lists tell of the course of training and are left out."""
+    """Return the change of every numeric metric, by its path. Lists, such as training curves, are omitted."""
     found = [
         {".".join(path): float(value) for path, value in _leaves(each) if _is_figure(value)}
         for each in (base, head)
@@ -50,7 +51,7 @@ def _is_figure(value: Any) -> bool:
 
 
 def _specs(base: Mapping[str, Any], head: Mapping[str, Any]) -> list[SpecChange]:
-    found = [{errors.pointer(path): value for path, value in _leaves(each)} for each in (base, head)]
+    found = [{problems.pointer(path): value for path, value in _leaves(each)} for each in (base, head)]
     return [
         SpecChange(pointer=key, base=found[0].get(key), head=found[1].get(key))
         for key in dict.fromkeys((*found[0], *found[1]))
@@ -59,7 +60,7 @@ def _specs(base: Mapping[str, Any], head: Mapping[str, Any]) -> list[SpecChange]
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The values of an object and of the objects in it, each with its path."""
+    """Yield the values of an object and of its nested objects, each with its path."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield from _leaves(item, (*path, key))

@@ -1,4 +1,4 @@
-"""Bringing a model file: received, checked, made one of ours, and published as a version."""
+"""Import of model files: received, checked, converted and published as a version."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -6,28 +6,29 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from app.corpora.upload import SPOOL_READ_BYTES, Declared, Upload
-from app.deps import Caller
-from core import version
-from core.errors import Invalid
-from core.model import importing
-from core.settings import Settings
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion, VersionRow
+from tagsmith.app.deps import Caller
+from tagsmith.app.http.uploads import SPOOL_READ_BYTES, Declared, Upload
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.model import importing
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.registry.models import NewVersion, VersionRow
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.service import version
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 
-#: The format of a request that names none.
+#: The value of `format` that means: detect the format from the file.
 DETECTED = "auto"
 
 
 class _Whole:
-    """Reads nothing: a model file can be judged only as a whole."""
+    """An upload reader that parses nothing, because a model file is checked as a whole."""
 
     def feed(self, chunk: bytes) -> None:
-        """Leave it to the spool."""
+        """Do nothing; the spool has the bytes."""
 
     def finish(self) -> None:
-        """Nothing was read."""
+        """Return nothing."""
 
 
 async def create(
@@ -37,10 +38,11 @@ async def create(
     *,
     settings: Settings,
     database: Database,
+    registry: Registry,
     threads: anyio.CapacityLimiter,
     caller: Caller,
 ) -> VersionRow:
-    """Read a body to its end and publish it as the next version of a model, or raise and store nothing."""
+    """Read a whole body and publish it as the next version of a model, or raise and store nothing."""
     said = None if declared.format == DETECTED else importing.known_format(declared.format)
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
     with Upload(_Whole(), declared, max_decoded_bytes=limit, spool_dir=spool) as upload:
@@ -54,7 +56,7 @@ async def create(
                     out.writelines(upload.chunks())
                 new = _imported(source, target, said)
                 with database.write() as conn:
-                    made = models.publish(conn, name, new, _chunks(target))
+                    made = registry.publish(conn, name, new, _chunks(target))
                     caller.record(conn, location=location(made))
                 return made
 
@@ -62,14 +64,15 @@ async def create(
 
 
 def location(version: VersionRow) -> str:
-    """Where a version is found."""
+    """Return the path of a version."""
     return f"/models/{version.model}/versions/{version.version}"
 
 
-def _imported(source: Path, target: Path, said: importing.Format | None) -> NewVersion:
+def _imported(source: Path, target: Path, said: importing.ModelFormat | None) -> NewVersion:
     if source.stat().st_size == 0:
         raise Invalid("The body is empty; it should be a model file.", code="empty_body")
     found = importing.import_model(source, target, said)
+    Tagger(found.model).tag_probe()
     return NewVersion(
         objective=None,
         active_features=found.model.active_features,

@@ -7,19 +7,32 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime
 
-from app.body import JsonRoute
-from app.corpora.upload import Declared
-from app.deps import CallerDep, DatabaseDep, RuntimeDep
-from app.models import compare, conditions, imports, schemas, service
-from app.models.conditions import ExpectedDep, IfNoneMatch
-from app.models.service import Change
-from app.models.templates import Templates
-from app.params import DEFAULT_LIMIT, SVG, AliasName, Cursor, Limit, Listing, ModelName, VersionNumber
-from core.model import importing, inspection
-from core.model.inspection import FeatureWeight, Histogram, TransitionWeight
-from core.store.aliases import AliasRow, Back, MoveRow
-from core.store.models import ModelRow, VersionRow
-from core.store.paging import Page
+from tagsmith import wire
+from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
+from tagsmith.app.http import conditions
+from tagsmith.app.http.bodies import JsonRoute
+from tagsmith.app.http.conditions import ExpectedDep, IfNoneMatch
+from tagsmith.app.http.params import (
+    DEFAULT_LIMIT,
+    SVG,
+    AliasName,
+    Cursor,
+    Limit,
+    ModelName,
+    VersionNumber,
+)
+from tagsmith.app.http.policy import BodyLimit, policy
+from tagsmith.app.http.uploads import Declared
+from tagsmith.app.models import compare, imports, service
+from tagsmith.app.models.service import Change
+from tagsmith.app.models.templates import TemplateReport
+from tagsmith.core.model import importing, inspection
+from tagsmith.core.model.inspection import FeatureWeight, Histogram, TransitionWeight
+from tagsmith.core.registry.aliases import MoveRow, RollbackTarget
+from tagsmith.core.registry.models import ModelRow, VersionRow
+from tagsmith.core.registry.registry import AliasState
+from tagsmith.core.store.keys import Scope
+from tagsmith.core.store.paging import Page
 
 router = APIRouter(prefix="/models", tags=["models"], route_class=JsonRoute)
 
@@ -27,7 +40,7 @@ LabelFilter = Annotated[str | None, Query(max_length=1000, description="Only wei
 TemplateFilter = Annotated[str | None, Query(max_length=1000, description="Only features of this template.")]
 Bins = Annotated[int, Query(ge=1, le=1000)]
 VersionParameter = Annotated[int, Query(ge=1, le=2**31 - 1, description="Number of a version.")]
-Top = Annotated[int, Query(ge=0, le=1000, description="How many of the largest changes of weights to tell.")]
+Top = Annotated[int, Query(ge=0, le=1000, description="How many of the largest weight changes to list.")]
 At = Annotated[
     AwareDatetime | None, Query(description="A time with its zone, such as `2026-01-31T08:00:00Z`.")
 ]
@@ -39,8 +52,8 @@ ImportFormat = Annotated[
     str,
     Query(
         max_length=32,
-        description=f"Which program wrote the file: {', '.join(get_args(importing.Format))}; `auto` looks at it.",
-        json_schema_extra={"enum": [imports.DETECTED, *get_args(importing.Format)]},
+        description=f"Which program wrote the file: {', '.join(get_args(importing.ModelFormat))}; `auto` detects it.",
+        json_schema_extra={"enum": [imports.DETECTED, *get_args(importing.ModelFormat)]},
     ),
 ]
 IMPORT_BODY = {
@@ -52,19 +65,22 @@ IMPORT_BODY = {
 }
 
 
-@router.get("", response_model=Listing[schemas.Model])
+@router.get("", response_model=wire.Listing[wire.ModelInfo])
+@policy(Scope.READ, etag=True)
 def list_models(database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModelRow]:
     """List models, newest first."""
     return service.page(database, limit, cursor)
 
 
-@router.get("/{name}", response_model=schemas.Model)
+@router.get("/{name}", response_model=wire.ModelInfo)
+@policy(Scope.READ, etag=True)
 def get_model(name: ModelName, database: DatabaseDep) -> ModelRow:
-    """Give one model."""
+    """Return one model."""
     return service.get(database, name)
 
 
-@router.get("/{name}/versions", response_model=Listing[schemas.Version])
+@router.get("/{name}/versions", response_model=wire.Listing[wire.ModelVersion])
+@policy(Scope.READ, etag=True)
 def list_versions(
     name: ModelName, database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[VersionRow]:
@@ -73,8 +89,9 @@ def list_versions(
 
 
 @router.post(
-    "/{name}/versions", status_code=201, response_model=schemas.Version, openapi_extra=dict(IMPORT_BODY)
+    "/{name}/versions", status_code=201, response_model=wire.ModelVersion, openapi_extra=dict(IMPORT_BODY)
 )
+@policy(Scope.PROMOTE, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
 async def import_version(
     name: ModelName,
     request: Request,
@@ -83,35 +100,35 @@ async def import_version(
     caller: CallerDep,
     format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
 ) -> VersionRow:
-    """Publish a model file, ours or another program's, as the next version. One that is not sound stores nothing."""
-    headers = request.headers
-    declared = Declared(format, {}, headers.get("content-type", ""), headers.get("content-encoding"))
+    """Publish a model file of Tagsmith or of another program as the next version. An invalid file is not stored."""
     made = await imports.create(
         request.stream(),
-        declared,
+        Declared.of(request, format, {}),
         name,
         settings=runtime.settings,
         database=runtime.database,
+        registry=runtime.registry,
         threads=runtime.upload_threads,
         caller=caller,
     )
-    await run_in_threadpool(service.announce, runtime.redis)
     await runtime.serving.refresh()
     response.headers["Location"] = imports.location(made)
     return made
 
 
 @router.get("/{name}/compare")
+@policy(Scope.READ, etag=True)
 async def compare_versions(
     name: ModelName, base: VersionParameter, head: VersionParameter, runtime: RuntimeDep, top: Top = 20
-) -> schemas.Comparison:
-    """Say what differs between two versions: metrics, spec, and weights by the names of their features."""
+) -> wire.VersionComparison:
+    """Compare two versions: metrics, spec, and weights by feature name."""
     return await compare.compare(runtime.database, runtime.serving, name, (base, head), top)
 
 
-@router.get("/{name}/versions/{number}", response_model=schemas.Version)
+@router.get("/{name}/versions/{number}", response_model=wire.ModelVersion)
+@policy(Scope.READ, etag=True)
 def get_version(name: ModelName, number: VersionNumber, database: DatabaseDep) -> VersionRow:
-    """Give one version."""
+    """Return one version."""
     return service.version(database, name, number)
 
 
@@ -120,10 +137,11 @@ def get_version(name: ModelName, number: VersionNumber, database: DatabaseDep) -
     response_class=StreamingResponse,
     responses={200: {"content": BINARY}, 304: {"description": "Unchanged"}},
 )
+@policy(Scope.READ, etag=True)
 def get_artifact(
     name: ModelName, number: VersionNumber, database: DatabaseDep, if_none_match: IfNoneMatch = None
 ) -> StreamingResponse:
-    """Give the model file."""
+    """Return the model file."""
     version = service.version(database, name, number)
     etag = conditions.etag(version.sha256)
     conditions.refuse_unchanged(if_none_match, etag)
@@ -136,9 +154,10 @@ def get_artifact(
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
 
 
-@router.get("/{name}/versions/{number}/templates", response_model=schemas.Templates)
-async def get_templates(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> Templates:
-    """Say what each template has in a version: norm, features, bytes; and which were dropped on the way."""
+@router.get("/{name}/versions/{number}/templates", response_model=wire.VersionTemplates)
+@policy(Scope.READ, etag=True)
+async def get_templates(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> TemplateReport:
+    """List the templates of a version with norm, features and bytes, and those that training dropped."""
     return await service.version_templates(runtime.database, runtime.serving, name, number)
 
 
@@ -147,13 +166,15 @@ async def get_templates(name: ModelName, number: VersionNumber, runtime: Runtime
     response_class=Response,
     responses={200: {"content": {SVG: {"schema": {"type": "string"}}}}},
 )
+@policy(Scope.READ, etag=True)
 async def get_template_plot(name: ModelName, number: VersionNumber, runtime: RuntimeDep) -> Response:
-    """Draw the templates of a version: their norms and, where they were selected, the path of the selection."""
+    """Draw the norms of the templates of a version and, if the trainer selects templates, the selection path."""
     found = await service.version_templates(runtime.database, runtime.serving, name, number)
     return Response(found.svg(), media_type=SVG)
 
 
-@router.get("/{name}/versions/{number}/features", response_model=Listing[FeatureWeight])
+@router.get("/{name}/versions/{number}/features", response_model=wire.Listing[wire.WeightedFeature])
+@policy(Scope.READ, etag=True)
 async def list_features(
     name: ModelName,
     number: VersionNumber,
@@ -163,12 +184,13 @@ async def list_features(
     top: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[FeatureWeight]:
-    """List the weights of features, the strongest first; of one label or one template when given."""
+    """List feature weights, largest magnitude first, optionally only those of one label or template."""
     model = await service.opened(runtime.database, runtime.serving, name, number)
     return await run_in_threadpool(service.features, model, label, template, top, cursor)
 
 
-@router.get("/{name}/versions/{number}/transitions", response_model=Listing[TransitionWeight])
+@router.get("/{name}/versions/{number}/transitions", response_model=wire.Listing[wire.WeightedTransition])
+@policy(Scope.READ, etag=True)
 async def list_transitions(
     name: ModelName,
     number: VersionNumber,
@@ -178,38 +200,42 @@ async def list_transitions(
     top: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[TransitionWeight]:
-    """List the weights of label pairs, the strongest first; those from or to one label when given."""
+    """List transition weights, largest magnitude first, optionally only those from or to one label."""
     model = await service.opened(runtime.database, runtime.serving, name, number)
     return await run_in_threadpool(service.transitions, model, before, label, top, cursor)
 
 
-@router.get("/{name}/versions/{number}/weights")
+@router.get("/{name}/versions/{number}/weights", response_model=wire.WeightHistogram)
+@policy(Scope.READ, etag=True)
 async def get_weights(
     name: ModelName, number: VersionNumber, runtime: RuntimeDep, bins: Bins = 20
 ) -> Histogram:
-    """Say how the weights that are not zero are spread."""
+    """Return a histogram of the non-zero weights."""
     model = await service.opened(runtime.database, runtime.serving, name, number)
     return await run_in_threadpool(inspection.histogram, model, bins)
 
 
 @router.delete("/{name}/versions/{number}", status_code=204)
+@policy(Scope.PROMOTE, audit=True)
 async def delete_version(
     name: ModelName, number: VersionNumber, runtime: RuntimeDep, caller: CallerDep
 ) -> None:
-    """Remove a version. One that an alias stands for stays (409)."""
-    await run_in_threadpool(service.delete_version, runtime.database, runtime.redis, name, number, caller)
+    """Delete a version. 409 while an alias points to it."""
+    await run_in_threadpool(service.delete_version, runtime.database, runtime.registry, name, number, caller)
     await runtime.serving.refresh()
 
 
-@router.get("/{name}/aliases", response_model=Listing[schemas.Alias])
-def list_aliases(name: ModelName, database: DatabaseDep) -> Page[AliasRow]:
+@router.get("/{name}/aliases", response_model=wire.Listing[wire.Alias])
+@policy(Scope.READ, etag=True)
+def list_aliases(name: ModelName, database: DatabaseDep) -> Page[AliasState]:
     """List the aliases of a model."""
     return service.list_aliases(database, name)
 
 
 @router.get(
-    "/{name}/aliases/{alias}", response_model=schemas.Alias, responses={304: {"description": "Unchanged"}}
+    "/{name}/aliases/{alias}", response_model=wire.Alias, responses={304: {"description": "Unchanged"}}
 )
+@policy(Scope.READ, etag=True)
 def get_alias(
     name: ModelName,
     alias: AliasName,
@@ -217,8 +243,8 @@ def get_alias(
     response: Response,
     at: At = None,
     if_none_match: IfNoneMatch = None,
-) -> AliasRow:
-    """Give what an alias stands for, or stood for at a time."""
+) -> AliasState:
+    """Return the version that an alias points to, now or at a given time."""
     found = service.alias(database, name, alias, at)
     etag = conditions.etag(found.seq)
     conditions.refuse_unchanged(if_none_match, etag)
@@ -226,30 +252,32 @@ def get_alias(
     return found
 
 
-@router.put("/{name}/aliases/{alias}", response_model=schemas.Alias)
+@router.put("/{name}/aliases/{alias}", response_model=wire.Alias)
+@policy(Scope.PROMOTE, audit=True)
 async def move_alias(
     name: ModelName,
     alias: AliasName,
-    body: schemas.AliasMove,
+    body: wire.AliasMove,
     response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     expected: ExpectedDep,
-) -> AliasRow:
-    """Point an alias at a version. This process serves it from then on, all others within two seconds.
+) -> AliasState:
+    """Point an alias at a version. This process serves the version at once, all others within two seconds.
 
-    A move that breaks the policy of the model is refused (409), unless it is forced.
+    409 if the policy of the model forbids the move, unless `force` is set.
     """
     change = Change(name, alias, caller, body.reason, expected)
     moved = await run_in_threadpool(
-        service.move, runtime.database, runtime.redis, change, body.version, force=body.force
+        service.move, runtime.database, runtime.registry, change, body.version, force=body.force
     )
     await runtime.serving.refresh()
     response.headers["ETag"] = conditions.etag(moved.seq)
     return moved
 
 
-@router.post("/{name}/aliases/{alias}/rollback", response_model=schemas.Alias)
+@router.post("/{name}/aliases/{alias}/rollback", response_model=wire.Alias)
+@policy(Scope.PROMOTE, audit=True)
 async def roll_back(
     name: ModelName,
     alias: AliasName,
@@ -257,21 +285,23 @@ async def roll_back(
     runtime: RuntimeDep,
     caller: CallerDep,
     expected: ExpectedDep,
-    body: schemas.AliasRollback | None = None,
-) -> AliasRow:
-    """Return an alias to what it stood for before; twice goes two back, as do two `steps`. Or `to` any point.
+    body: wire.AliasRollback | None = None,
+) -> AliasState:
+    """Point an alias back to an earlier version: one step back, several `steps`, or `to` a given point in its history.
 
-    The policy of the model has no say in it.
+    The policy of the model does not apply.
     """
-    body = body or schemas.AliasRollback.model_validate({})
-    change, back = Change(name, alias, caller, body.reason, expected), Back(body.steps or 1, body.to)
-    moved = await run_in_threadpool(service.rollback, runtime.database, runtime.redis, change, back)
+    body = body or wire.AliasRollback.model_validate({})
+    change = Change(name, alias, caller, body.reason, expected)
+    target = RollbackTarget(body.steps or 1, body.to)
+    moved = await run_in_threadpool(service.roll_back, runtime.database, runtime.registry, change, target)
     await runtime.serving.refresh()
     response.headers["ETag"] = conditions.etag(moved.seq)
     return moved
 
 
-@router.get("/{name}/aliases/{alias}/history", response_model=Listing[schemas.Move])
+@router.get("/{name}/aliases/{alias}/history", response_model=wire.Listing[wire.Move])
+@policy(Scope.READ, etag=True)
 def get_history(
     name: ModelName,
     alias: AliasName,
@@ -279,5 +309,5 @@ def get_history(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
 ) -> Page[MoveRow]:
-    """List the moves of an alias, newest first: who, when, why, from, to."""
+    """List the moves of an alias, newest first: who, when, why, from which version, to which version."""
     return service.history(database, name, alias, limit, cursor)

@@ -1,34 +1,34 @@
-"""What can be done with models, versions and aliases."""
+"""Operations on models, versions and aliases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from fastapi.concurrency import run_in_threadpool
-from redis import Redis
 from sqlalchemy.engine import Connection
 
-from app.deps import Caller
-from app.models import templates
-from app.models.conditions import Expected
-from app.models.templates import Templates
-from app.tagging.serving import Serving
-from core import wire
-from core.errors import Invalid, NotFound
-from core.model import inspection
-from core.model.inspection import FeatureWeight, TransitionWeight
-from core.model.model import Model as LearnedModel
-from core.store import aliases, blobs, models
-from core.store.aliases import AliasRow, Back, MoveRow, Why
-from core.store.engine import Database
-from core.store.models import ModelRow, VersionRow
-from core.store.paging import Page
-from core.store.references import Target
+from tagsmith.app.deps import Caller
+from tagsmith.app.http.conditions import Expected
+from tagsmith.app.models import templates
+from tagsmith.app.models.templates import TemplateReport
+from tagsmith.app.tagging.serving import Serving
+from tagsmith.core.base.errors import Invalid, NotFound
+from tagsmith.core.model import inspection
+from tagsmith.core.model.inspection import FeatureWeight, TransitionWeight
+from tagsmith.core.model.model import SparseModel as LearnedModel
+from tagsmith.core.registry import aliases, models
+from tagsmith.core.registry.aliases import MoveContext, MoveRow, RollbackTarget
+from tagsmith.core.registry.models import ModelRow, VersionRow
+from tagsmith.core.registry.references import Target
+from tagsmith.core.registry.registry import AliasState, Registry, alias_state, alias_states
+from tagsmith.core.store import blobs
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.paging import Page
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an alias: of which, by whom, why, and in which states of it."""
+    """A change of an alias: which alias, who changes it, why, and in which states it is allowed."""
 
     model: str
     alias: str
@@ -44,7 +44,7 @@ def page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
 
 
 def get(database: Database, name: str) -> ModelRow:
-    """Give one model."""
+    """Return one model."""
     with database.read() as conn:
         return models.get(conn, name)
 
@@ -56,27 +56,27 @@ def versions(database: Database, name: str, limit: int, cursor: str | None) -> P
 
 
 def version(database: Database, name: str, number: int) -> VersionRow:
-    """Give one version."""
+    """Return one version."""
     with database.read() as conn:
         return models.version(conn, name, number)
 
 
 def artifact(database: Database, name: str, number: int) -> Iterator[bytes]:
-    """Give the model file, with no transaction open while a slow client reads."""
+    """Return the model file; no transaction stays open while a slow client reads."""
     with database.read() as conn:
         blob_id = models.blob_id(conn, name, number)
     return blobs.stream(database, blob_id)
 
 
-async def version_templates(database: Database, serving: Serving, name: str, number: int) -> Templates:
-    """Say what each template has in a version, and which were dropped."""
+async def version_templates(database: Database, serving: Serving, name: str, number: int) -> TemplateReport:
+    """Describe the templates of a version, including those that training dropped."""
     row = await run_in_threadpool(version, database, name, number)
     tagger = await serving.tagger_of(Target(name, number, row.sha256))
     return await run_in_threadpool(templates.of_version, tagger.model, row.metrics)
 
 
 async def opened(database: Database, serving: Serving, name: str, number: int) -> LearnedModel:
-    """Open a version for a look at it."""
+    """Open a version for inspection."""
     row = await run_in_threadpool(version, database, name, number)
     return (await serving.tagger_of(Target(name, number, row.sha256))).model
 
@@ -84,7 +84,7 @@ async def opened(database: Database, serving: Serving, name: str, number: int) -
 def features(
     model: LearnedModel, label: str | None, template: str | None, limit: int, cursor: str | None
 ) -> Page[FeatureWeight]:
-    """List weights of features, the strongest first."""
+    """List feature weights, largest magnitude first."""
     data, rest = inspection.top_features(model, label, template, limit, _place(cursor))
     return Page(data, None if rest is None else str(rest))
 
@@ -92,40 +92,39 @@ def features(
 def transitions(
     model: LearnedModel, before: str | None, label: str | None, limit: int, cursor: str | None
 ) -> Page[TransitionWeight]:
-    """List weights of label pairs, the strongest first."""
+    """List transition weights, largest magnitude first."""
     data, rest = inspection.top_transitions(model, before, label, limit, _place(cursor))
     return Page(data, None if rest is None else str(rest))
 
 
 def _place(cursor: str | None) -> int | None:
-    """The place in a model that a cursor of its weights stands for. It never changes, as the model does not."""
+    """Parse a cursor: a position in the weights, which never change."""
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
-        raise Invalid("The cursor is not one of this list.", code="invalid_cursor")
+        raise Invalid(
+            "The cursor is not from this list. Start again without a cursor.", code="invalid_cursor"
+        )
     return int(cursor)
 
 
-def delete_version(database: Database, redis: Redis | None, name: str, number: int, caller: Caller) -> None:
-    """Remove a version that no alias stands for."""
+def delete_version(database: Database, registry: Registry, name: str, number: int, caller: Caller) -> None:
+    """Delete a version that no alias points to."""
     with database.write() as conn:
-        models.delete_version(conn, name, number)
+        registry.delete_version(conn, name, number)
         caller.record(conn)
-    announce(redis)
 
 
-def list_aliases(database: Database, name: str) -> Page[AliasRow]:
+def list_aliases(database: Database, name: str) -> Page[AliasState]:
     """List the aliases of a model."""
     with database.read() as conn:
-        return Page(aliases.list_all(conn, name), None)
+        return Page(alias_states(conn, name), None)
 
 
-def alias(database: Database, name: str, alias_name: str, when: datetime | None = None) -> AliasRow:
-    """Give one alias as it stands, or as it stood."""
+def alias(database: Database, name: str, alias_name: str, at: datetime | None = None) -> AliasState:
+    """Return one alias as it is now, or as it was at the time `at`."""
     with database.read() as conn:
-        if when is not None:
-            return aliases.at(conn, name, alias_name, when)
-        return aliases.get(conn, name, alias_name)
+        return alias_state(conn, name, alias_name, at)
 
 
 def history(database: Database, name: str, alias_name: str, limit: int, cursor: str | None) -> Page[MoveRow]:
@@ -135,34 +134,34 @@ def history(database: Database, name: str, alias_name: str, limit: int, cursor: 
 
 
 def move(
-    database: Database, redis: Redis | None, change: Change, number: int, *, force: bool = False
-) -> AliasRow:
+    database: Database, registry: Registry, change: Change, number: int, *, force: bool = False
+) -> AliasState:
     """Point an alias at a version."""
     with database.write() as conn:
         before = _present_seq(conn, change)
         seq = change.expected.chosen(before)
-        moved = aliases.move(conn, change.model, change.alias, number, _why(change), seq, force=force)
+        moved = registry.move_alias(
+            conn, change.model, change.alias, number, _context(change), seq, force=force
+        )
         change.caller.record(conn, note=_forced(conn, change) if moved.seq > before else None)
-    announce(redis)
     return moved
 
 
-def rollback(database: Database, redis: Redis | None, change: Change, back: Back) -> AliasRow:
-    """Return an alias to what it stood for before."""
+def roll_back(database: Database, registry: Registry, change: Change, target: RollbackTarget) -> AliasState:
+    """Point an alias back to an earlier version."""
     with database.write() as conn:
         seq = change.expected.chosen(_present_seq(conn, change))
-        moved = aliases.rollback(conn, change.model, change.alias, _why(change), seq, back)
+        moved = registry.roll_back(conn, change.model, change.alias, _context(change), seq, target)
         change.caller.record(conn)
-    announce(redis)
     return moved
 
 
-def _why(change: Change) -> Why:
-    return Why(change.caller.actor, change.reason, change.caller.request_id)
+def _context(change: Change) -> MoveContext:
+    return MoveContext(change.caller.actor, change.reason, change.caller.request_id)
 
 
 def _present_seq(conn: Connection, change: Change) -> int:
-    """The number of the last move of an alias, which nobody moves from now on; 0 when it does not exist."""
+    """Lock an alias and return the number of its last move; 0 when it does not exist."""
     models.lock(conn, change.model)
     try:
         return aliases.get(conn, change.model, change.alias).seq
@@ -171,12 +170,6 @@ def _present_seq(conn: Connection, change: Change) -> int:
 
 
 def _forced(conn: Connection, change: Change) -> str | None:
-    """What the audit has to say of a move just made, if that was forced."""
+    """Return the audit note of the newest move if it was forced, else None."""
     (made,) = aliases.history(conn, change.model, change.alias, 1).data
     return None if made.forced is None else f"forced ({made.reason}) although {made.forced}"
-
-
-def announce(redis: Redis | None) -> None:
-    """Tell the other processes that what is served has changed."""
-    if redis is not None:
-        wire.bump_registry(redis)

@@ -1,17 +1,17 @@
-"""The templates of a version: what its file has of each, and what its metrics say of how they were chosen."""
+"""The templates of a version: their sizes, from its file, and how they were selected, from its metrics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.experiments.template_plot import Row, svg_of_templates
-from core.model.model import Model
-from core.model.templates import TemplateSize, template_sizes
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.templates import TemplateSize, template_sizes
+from tagsmith.core.pipeline.experiments.template_plot import Row, svg_of_templates
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateRow:
-    """What a template has in a version."""
+    """One template of a version."""
 
     name: str
     edge: bool
@@ -25,7 +25,7 @@ class TemplateRow:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How a trainer came to the templates that it kept."""
+    """How a trainer selected the templates that it kept."""
 
     path: list[dict[str, Any]]
     peak_instantiated: int | None
@@ -33,15 +33,15 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Templates:
-    """The templates of a version: those it has in the order of the spec, then those that were dropped."""
+class TemplateReport:
+    """The templates of a version: first those that it has, in spec order, then those that were dropped."""
 
     data: list[TemplateRow]
     selection: Selection | None
     next_cursor: str | None = None
 
     def svg(self) -> str:
-        """Draw them."""
+        """Draw the templates as SVG."""
         path = [] if self.selection is None else self.selection.path
         rows = [
             Row(
@@ -57,8 +57,8 @@ class Templates:
         return svg_of_templates(rows, steps, counts)
 
 
-def of_version(model: Model, metrics: Mapping[str, Any]) -> Templates:
-    """Put together what is known of the templates of a version."""
+def of_version(model: SparseModel, metrics: Mapping[str, Any]) -> TemplateReport:
+    """Build the report from the model and the metrics of a version."""
     ranked, selection = metrics.get("filter", {}).get("templates", []), metrics.get("selection")
     gains = {(each["name"], each["edge"]): each["gain"] for each in ranked}
     sizes = template_sizes(model)
@@ -69,14 +69,14 @@ def of_version(model: Model, metrics: Mapping[str, Any]) -> Templates:
         if key not in named:
             named.add(key)
             rows.append(_row(TemplateSize(*key, 0, 0, 0.0, 0), gains.get(key)))
-    return Templates(rows, None if selection is None else _selection(selection))
+    return TemplateReport(rows, None if selection is None else _selection(selection))
 
 
 def _row(size: TemplateSize, gain: float | None) -> TemplateRow:
     return TemplateRow(
         name=size.name,
         edge=size.edge,
-        # The pair of labels by itself stays in every model that was given it, be its weights all zero.
+        # A model always contains the template of the label pair alone if its spec has it, even with all weights zero.
         kept=size.active_features > 0,
         norm=size.norm,
         active_features=size.active_features,

@@ -1,4 +1,4 @@
-"""Routes of the page and of the files it is made of."""
+"""Routes of the web page and its files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,13 +6,15 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 from fastapi.staticfiles import StaticFiles
 
+from tagsmith.app.http.policy import policy
+
 router = APIRouter(include_in_schema=False)
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
 
-#: Scripts and styles come from here and nowhere else, none of them stand in the page, and nothing makes markup of text:
-#: whatever a label, a token or a model is called, it is shown and does nothing.
+#: The page loads scripts and styles only from this origin, never inline, and never converts text to markup. So the
+#: names of labels, tokens and models cannot run as code.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -21,20 +23,22 @@ HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # Files of two versions of the page would not fit together: ask each time whether they have changed.
+    # Files of different versions of the page do not work together, so browsers revalidate each file.
     "Cache-Control": "no-cache",
 }
 
 
 @router.get("/")
+@policy(scope=None)
 async def page(request: Request) -> Response:
-    """Give the page."""
+    """Return the web page."""
     return await _file(INDEX, request)
 
 
 @router.get("/page/{name}")
+@policy(scope=None)
 async def part(name: str, request: Request) -> Response:
-    """Give a style or a script of the page."""
+    """Return a style sheet or a script of the page."""
     return await _file(name, request)
 
 

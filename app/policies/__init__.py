@@ -1,1 +1,1 @@
-"""Policies of models: what a version must show before it is promoted, and how many are kept."""
+"""Policies of models: the conditions for promoting a version, and how many versions are kept."""

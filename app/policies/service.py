@@ -1,29 +1,23 @@
-"""What can be done with policies."""
+"""Operations on policies."""
 
-from app.deps import Caller
-from app.models.conditions import Expected
-from app.policies.schemas import (
-    DEFAULT_KEEP_LAST,
-    DEFAULT_KEEP_ROLLBACKS,
-    KeptVersion,
-    NewPolicy,
-    RemovedVersion,
-    RetentionPlan,
-)
-from core.errors import Fault, Invalid, NotFound
-from core.store import models, policies, retention
-from core.store.engine import Database
-from core.store.policies import PolicyRow, Promotion, Retention, Rules
+from tagsmith.app.deps import Caller
+from tagsmith.app.http.conditions import Expected
+from tagsmith.core.base.errors import Fault, Invalid, NotFound
+from tagsmith.core.registry import models, policies, retention
+from tagsmith.core.registry.policies import PolicyRow, PolicyRules, PromotionRules, RetentionRules
+from tagsmith.core.store.engine import Database
+from tagsmith.wire import KeptVersion, NewPolicy, RemovedVersion, RetentionPlan
+from tagsmith.wire.policies import DEFAULT_KEEP_LAST, DEFAULT_KEEP_ROLLBACKS
 
 
 def get(database: Database, model: str) -> PolicyRow:
-    """Give the policy of a model."""
+    """Return the policy of a model."""
     with database.read() as conn:
         return policies.get(conn, model)
 
 
 def put(database: Database, model: str, new: NewPolicy, caller: Caller, expected: Expected) -> PolicyRow:
-    """Give a model its policy."""
+    """Create or replace the policy of a model."""
     with database.write() as conn:
         models.lock(conn, model)
         seq = expected.chosen(policies.present_seq(conn, model))
@@ -39,7 +33,7 @@ def put(database: Database, model: str, new: NewPolicy, caller: Caller, expected
 
 
 def delete(database: Database, model: str, caller: Caller, expected: Expected) -> None:
-    """Remove the policy of a model."""
+    """Delete the policy of a model."""
     with database.write() as conn:
         models.lock(conn, model)
         policies.delete(conn, model, expected.chosen(policies.present_seq(conn, model)))
@@ -49,13 +43,13 @@ def delete(database: Database, model: str, caller: Caller, expected: Expected) -
 def retention_plan(
     database: Database, model: str, keep_last: int | None, keep_rollbacks: int | None
 ) -> RetentionPlan:
-    """Say what retention would remove: the policy's, with what is given in place of what that says."""
+    """Show what retention would remove. Given values replace those of the policy."""
     with database.read() as conn:
         models.get(conn, model)
         policy = policies.find(conn, model)
         stored = None if policy is None else policy.retention
-        base = stored or Retention(DEFAULT_KEEP_LAST, DEFAULT_KEEP_ROLLBACKS)
-        rules = Retention(
+        base = stored or RetentionRules(DEFAULT_KEEP_LAST, DEFAULT_KEEP_ROLLBACKS)
+        rules = RetentionRules(
             base.keep_last if keep_last is None else keep_last,
             base.keep_rollbacks if keep_rollbacks is None else keep_rollbacks,
         )
@@ -71,8 +65,8 @@ def retention_plan(
     )
 
 
-def _rules(new: NewPolicy) -> Rules:
-    return Rules(
-        None if new.promotion is None else Promotion(**new.promotion.model_dump()),
-        None if new.retention is None else Retention(**new.retention.model_dump()),
+def _rules(new: NewPolicy) -> PolicyRules:
+    return PolicyRules(
+        None if new.promotion is None else PromotionRules(**new.promotion.model_dump()),
+        None if new.retention is None else RetentionRules(**new.retention.model_dump()),
     )

@@ -1,1 +1,1 @@
-"""Tagging: which version answers, and the answer."""
+"""Tagging: resolves the model version and builds the response."""

@@ -1,7 +1,8 @@
-"""Answers to requests that ask for more than tags of sentences: text, spans, probabilities, explanations.
+"""Responses with more than the tags of sentences: text, spans, probabilities, explanations.
 
-Chains are what is decoded, one after another; an answer has an entry for each sentence, or for each text, whose lines
-are chains. Everything about tokens is flat until the end, when it is cut at the bounds of the entries.
+A chain is one sequence to decode: a sentence, or a line of a text. A response has one entry per sentence or per text.
+An entry of a text covers the chains of all its lines. Values of tokens are stored in flat arrays, which are split into
+entries at the end.
 """
 
 import dataclasses
@@ -14,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tagging import texts
-from app.tagging.schemas import TagRequest
-from app.tagging.serving import Served
-from core.corpus.segmentation import is_coding
-from core.errors import Fault, Invalid, TooLarge
-from core.evaluate.spans import spans_of
-from core.model.constraints import allowed_by, infeasible
-from core.model.decoding import Decoded, Wanted, decode
-from core.model.explanation import explain
-from core.model.tagger import Coded, Tagger
+from tagsmith.app.tagging import texts
+from tagsmith.app.tagging.serving import Served
+from tagsmith.core.base.errors import Fault, Invalid, TooLarge
+from tagsmith.core.corpus.labels.segmentation import is_coding
+from tagsmith.core.evaluate.spans import spans_of
+from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
+from tagsmith.core.model.decoding import Decoded, DecodingOptions, decode
+from tagsmith.core.model.explanation import explain
+from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.wire import TagConstraints, TagRequest
 
-#: Numbers that an answer may take to find out: tokens by labels by sequences asked for. Seconds of one core.
+#: Maximum work per response: tokens times labels times sequences. This takes one core some seconds.
 MAX_CELLS = 5_000_000
-#: Tokens explained in one answer: each is a page of names and numbers.
+#: Maximum number of explained tokens per response. Each explanation is a page of names and numbers.
 MAX_EXPLAINED = 1_000
 
 _BLANK = re.compile(r"\s")
@@ -35,7 +36,7 @@ _BLANK = re.compile(r"\s")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much was tagged: sentences, or lines of text, and their tokens."""
+    """The number of tagged sentences (or lines of text) and tokens."""
 
     sentences: int = 0
     tokens: int = 0
@@ -46,7 +47,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is told, and how much was tagged for it."""
+    """The response to a request, and the amount of tagged input."""
 
     told: dict[str, Any]
     amount: Amount
@@ -54,18 +55,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is tagged."""
+    """The input to tag."""
 
     chains: Sequence[Sequence[Any]]
-    #: Where the entries of the answer begin, in chains; and the end of the last.
+    #: Index of the first chain of each entry, then the end of the last entry.
     entries: list[int]
-    lines: list[texts.Line]
-    #: Whether tokens are characters, and tags make words of them.
+    lines: list[texts.TextLine]
+    #: Whether tokens are characters that the tags join into words.
     words: bool
 
     @classmethod
     def of(cls, tagger: Tagger, request: TagRequest) -> "Source":
-        """The sentences of a request, or the lines of its texts."""
+        """Return the sentences of a request, or the lines of its texts."""
         if request.text is None:
             if request.tokenizer is not None:
                 raise _refused("has a meaning only with text", "/tokenizer")
@@ -80,7 +81,7 @@ class Source:
 
 
 def answer(served: Served, request: TagRequest) -> Answer:
-    """All that a request asks for."""
+    """Tag the input of a request and build the response."""
     source = Source.of(served.tagger, request)
     coded = served.tagger.code(source.chains)
     amount = Amount(len(source.chains), int(coded.offsets[-1]))
@@ -120,7 +121,7 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
 
 
 def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) -> Decoded:
-    wanted = Wanted(
+    wanted = DecodingOptions(
         nbest=request.nbest,
         posterior=request.decode == "posterior",
         probabilities=request.marginals,
@@ -131,17 +132,19 @@ def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) 
         _check_lines(request, source)
     allowed = None
     if request.constraints is not None:
-        allowed = allowed_by(request.constraints.stated, tagger.labels, coded.offsets)
+        allowed = allowed_by(_constraints(request.constraints), tagger.labels, coded.offsets)
     decoded = decode(tagger, coded, wanted, allowed)
     if not decoded.feasible.all():
         entries = np.searchsorted(source.entries, np.flatnonzero(~decoded.feasible), side="right") - 1
-        of_entries = np.ones(len(source.entries) - 1, np.bool_)
-        of_entries[entries] = False
-        raise infeasible(of_entries, "text" if source.lines else "sentences")
+        raise infeasible(np.unique(entries), "text" if source.lines else "sentences")
     return decoded
 
 
-def _check_size(tagger: Tagger, wanted: Wanted, request: TagRequest, tokens: int) -> None:
+def _constraints(given: TagConstraints) -> Constraints:
+    return Constraints(given.tags, given.forbid, given.valid)
+
+
+def _check_size(tagger: Tagger, wanted: DecodingOptions, request: TagRequest, tokens: int) -> None:
     for name, asked, sequences in (
         ("nbest", wanted.nbest > 1, wanted.nbest),
         ("distributions", request.distributions, 1),
@@ -157,7 +160,7 @@ def _check_size(tagger: Tagger, wanted: Wanted, request: TagRequest, tokens: int
 
 
 def _check_lines(request: TagRequest, source: Source) -> None:
-    """Refuse what has no meaning for texts, or none for texts of several lines."""
+    """Raise Invalid for options that do not apply to texts, or to texts with several lines."""
     if request.constraints is not None and request.constraints.tags is not None:
         raise _refused("tags are fixed for tokens of sentences, not of text", "/constraints/tags")
     if request.nbest > 1 and any(b - a > 1 for a, b in pairwise(source.entries)):
@@ -165,7 +168,7 @@ def _check_lines(request: TagRequest, source: Source) -> None:
 
 
 def _check_columns(tagger: Tagger) -> None:
-    """Raise Invalid when a model needs more of a token than itself."""
+    """Raise Invalid unless the tokens of the model have exactly one column."""
     if tagger.columns != 1:
         needs = f"{tagger.columns} columns" if tagger.columns else "named attributes"
         fault = Fault(f"tokens of this model have {needs}; give sentences", pointer="/text")
@@ -175,7 +178,7 @@ def _check_columns(tagger: Tagger) -> None:
 def _of_texts(
     request: TagRequest, source: Source, coded: Coded, tags: list[str], bounds: list[int]
 ) -> dict[str, Any]:
-    """The words or tokens of each text, and where they stand."""
+    """Return the words or tokens of each text, and their offsets."""
     if source.words:
         found = texts.words_in(request.texts, source.lines, _cut(tags, coded.offsets.tolist()))
         return {"words": [each.words for each in found], "offsets": [each.offsets for each in found]}
@@ -187,7 +190,7 @@ def _of_texts(
 
 
 def _spans(tagger: Tagger, source: Source, coded: Coded, tags: list[str]) -> list[list[dict[str, Any]]]:
-    """The spans of each entry. None goes from one line of a text to the next."""
+    """Return the spans of each entry. A span never crosses a line break of a text."""
     of_chains = _cut(tags, coded.offsets.tolist())
     made = []
     for first, last in pairwise(source.entries):
@@ -220,7 +223,7 @@ def _sequences(
 
 
 def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
-    """The tokens to explain, as (entry, token in it)."""
+    """Return the tokens to explain, as (entry, token index in the entry)."""
     if request.explain is False:
         return []
     count = bounds[-1] if request.explain is True else len(request.explain)
@@ -257,7 +260,7 @@ def _refused(reason: str, pointer: str) -> Invalid:
 
 
 def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]], name: str) -> str:
-    """Write tagged sentences as column text. A token with a blank in it has no place there."""
+    """Format tagged sentences as column text. Raise Invalid for a token that it cannot hold."""
     lines: list[str] = []
     for i, (sentence, labels) in enumerate(zip(sentences, tags, strict=True)):
         for j, (token, label) in enumerate(zip(sentence, labels, strict=True)):

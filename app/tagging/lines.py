@@ -1,8 +1,8 @@
-"""Tagging a stream: a line in, a line out, in order, by one version, with no more than some lines in memory.
+"""Tagging a stream: one output line per input line, in order, by one model version, with few lines in memory.
 
-The first line says what is asked for, as the body of a plain request does, without sentences; its answer is the model
-and the version. Every further line is a sentence or a text, answered as soon as it has come. A line with a fault is
-answered by an error, and the next goes on.
+The first line has the options of a plain request, without sentences. Its output line has the model and the version.
+Every further line is a sentence or a text, and is tagged as soon as it arrives. The output line of an invalid line is
+an error, and the stream continues with the next line.
 """
 
 import json
@@ -14,21 +14,21 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect
 
-from app import errors
-from app.body import parse_json
-from app.tagging import answers, service
-from app.tagging.answers import Amount
-from app.tagging.schemas import LineOptions, TagLine, TagRequest
-from app.tagging.serving import Served
-from core.corpus.named import TwiceError, once
-from core.errors import Fault, Invalid, TagsmithError, TooLarge
-from core.specs_base import validated
+from tagsmith.app.http import problems
+from tagsmith.app.http.bodies import parse_json
+from tagsmith.app.tagging import answers, service
+from tagsmith.app.tagging.answers import Amount
+from tagsmith.app.tagging.serving import Served
+from tagsmith.core.base.errors import Fault, Invalid, TagsmithError, TooLarge
+from tagsmith.core.base.spec import validated
+from tagsmith.core.corpus.attributes import DuplicateNameError, object_of
+from tagsmith.wire import LineOptions, TagLine, TagRequest
 
 MEDIA_TYPE = "application/x-ndjson"
 
-#: What an answer has of all sentences, and how the answer of a line calls its own.
+#: Fields of a plain response that have another name in an output line, and that name.
 _NAMES = {"probabilities": "probability"}
-#: Said once, in the answer to the first line.
+#: Fields that only the first output line has.
 _ONCE = ("model", "version", "labels")
 
 
@@ -36,20 +36,20 @@ _OPTIONS: TypeAdapter[LineOptions] = TypeAdapter(LineOptions)
 _LINE: TypeAdapter[TagLine] = TypeAdapter(TagLine)
 
 
-#: The answers to some lines, and how much was tagged for them.
+#: The output lines of some input lines, and the amount of tagged input.
 Batch = tuple[bytes, Amount]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one line may hold."""
+class LineLimits:
+    """Limits of one line."""
 
     line_bytes: int
     tokens: int
 
 
 def options_of(line: bytes) -> LineOptions:
-    """Read the first line."""
+    """Parse the first line."""
     options = validated(_OPTIONS, parse_json(line), "The first line")
     if options.constraints is not None and options.constraints.tags is not None:
         fault = Fault("tags cannot be fixed for all lines alike", pointer="/constraints/tags")
@@ -58,15 +58,15 @@ def options_of(line: bytes) -> LineOptions:
 
 
 def request_of(options: LineOptions, **given: Any) -> TagRequest:
-    """The plain request that asks the same of sentences or texts that were checked."""
-    # A tokenizer has no meaning for lines of tokens, and may be given for those of text among them.
+    """Return the equivalent plain request for sentences or texts that are already validated."""
+    # A stream can mix lines of tokens and lines of text. The tokenizer applies only to text.
     tokenizer = options.tokenizer if "text" in given else None
     named = {name: getattr(options, name) for name in LineOptions.model_fields}
     return TagRequest.model_construct(**{**named, "tokenizer": tokenizer}, **given)
 
 
 async def split(chunks: AsyncIterator[bytes], line_bytes: int) -> AsyncIterator[list[bytes]]:
-    """The lines that each chunk of a body ends. Blank ones are left out."""
+    """Yield the lines that each chunk of a body completes, without blank lines."""
     pending = b""
     async for chunk in chunks:
         *whole, pending = (pending + chunk).split(b"\n")
@@ -81,11 +81,11 @@ async def split(chunks: AsyncIterator[bytes], line_bytes: int) -> AsyncIterator[
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """One stream under way."""
+    """One open stream."""
 
     served: Served
     options: LineOptions
-    limits: Limits
+    limits: LineLimits
 
     async def answers(
         self,
@@ -94,7 +94,11 @@ class Lines:
         threaded: Callable[[Callable[[], Batch]], Awaitable[Batch]],
         count: Callable[[Amount], None],
     ) -> AsyncIterator[bytes]:
-        """The answers to the lines that came with the first, and to all that follow; `count` is told how much."""
+        """Yield the output lines.
+
+        `first` has the lines that arrived together with the options. `threaded` runs work in a thread. `count` is
+        called with the amount of each batch.
+        """
         target = self.served.target
         head: dict[str, Any] = {"model": target.model, "version": target.version}
         if self.options.distributions:
@@ -116,11 +120,14 @@ class Lines:
                 number += len(lines)
         except ClientDisconnect:
             return
-        except TagsmithError as error:  # the answer has begun: what stops it can only be told in it
+        except TagsmithError as error:  # the response has started: only an output line can report it
             yield orjson.dumps({"line": number, "error": _told(error)}) + b"\n"
 
     def batch(self, lines: Sequence[bytes], first: int) -> Batch:
-        """The answers to some lines, the first of which has that number in the body, from 1, blank ones left out."""
+        """Tag some lines and return their output lines.
+
+        `first` is the number of the first line in the body. Numbers start at 1 and skip blank lines.
+        """
         parsed: list[TagLine | TagsmithError] = [self._parsed(line) for line in lines]
         found: dict[int, dict[str, Any]] = {}
         amount = Amount()
@@ -148,7 +155,7 @@ class Lines:
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
-            return errors.Malformed(f"The line is not JSON: {error.msg}.", code="malformed_json")
+            return problems.Malformed(f"The line is not JSON: {error.msg}.", code="malformed_json")
         try:
             line = validated(_LINE, value, "The line")
             if (line.tokens is None) == (line.text is None):
@@ -165,10 +172,11 @@ class Lines:
     def _tagged(
         self, places: Sequence[int], lines: Sequence[Any]
     ) -> tuple[dict[int, dict[str, Any]], Amount]:
-        """The answers to lines of one kind: all at once or, when one has a fault, each by itself."""
+        """Tag lines of one kind: all together or, if one is invalid, each separately."""
         if not lines:
             return {}, Amount()
-        if len(lines) > 1 and self.options.output == "conll":  # one text for all could not be cut again
+        # The CoNLL text of several lines cannot be split.
+        if len(lines) > 1 and self.options.output == "conll":
             return self._one_by_one(places, lines)
         try:
             answer = answers.answer(self.served, self._request(lines))
@@ -208,10 +216,10 @@ class Lines:
 
 
 def _check_once(raw: bytes) -> None:
-    """Raise when an object has a name twice, of which all but the last would be lost unseen."""
+    """Raise Invalid if an object has a duplicate name. JSON parsers silently keep only the last value."""
     try:
-        json.loads(raw, object_pairs_hook=once)
-    except TwiceError as error:
+        json.loads(raw, object_pairs_hook=object_of)
+    except DuplicateNameError as error:
         fault = Fault(str(error), pointer="/tokens")
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
 
@@ -221,16 +229,16 @@ def _without_sentence(explanation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _told(error: TagsmithError) -> dict[str, Any]:
-    """An error as a line tells it, with places in the line."""
+    """Return the fields of an error, with pointers relative to the line."""
     places = [
-        errors.place(fault.reason, pointer=_in_line(fault.pointer))
-        for fault in error.faults[: errors.MAX_FAULTS]
+        problems.place(fault.reason, pointer=_in_line(fault.pointer))
+        for fault in error.faults[: problems.MAX_FAULTS]
     ]
     return {"code": error.code, "detail": error.message, "errors": places}
 
 
 def _in_line(pointer: str | None) -> str | None:
-    """Say a place in a request of one line as a place in that line."""
+    """Convert a pointer into a request of one line to a pointer into that line."""
     if pointer is None:
         return None
     for given, meant in (("/sentences/0", "/tokens"), ("/text/0", "/text")):

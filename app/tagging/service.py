@@ -1,4 +1,4 @@
-"""Tagging: from the bytes of a request to the bytes of its answer."""
+"""Tagging: from the bytes of a request to the bytes of its response."""
 
 import contextlib
 import dataclasses
@@ -13,27 +13,27 @@ import orjson
 import pydantic_core
 from pydantic import ValidationError
 
-from app import body as json_body
-from app import errors
-from app.tagging import answers
-from app.tagging.answers import Amount
-from app.tagging.schemas import MAX_REFERENCE, TagRequest
-from app.tagging.serving import Served, Serving
-from app.tagging.turns import Turns
-from core.corpus.named import TwiceError, members, once
-from core.errors import Fault, Invalid, TooLarge, Unavailable
-from core.settings import Settings
-from core.specs_base import faults_of
+from tagsmith.app.http import bodies, problems
+from tagsmith.app.tagging import answers
+from tagsmith.app.tagging.answers import Amount
+from tagsmith.app.tagging.serving import Served, Serving
+from tagsmith.app.tagging.turns import Turns
+from tagsmith.core.base.errors import Fault, Invalid, TooLarge, Unavailable
+from tagsmith.core.base.spec import faults_of
+from tagsmith.core.corpus.attributes import DuplicateNameError, count_members, object_of
+from tagsmith.core.service.settings import Settings
+from tagsmith.wire import TagRequest
+from tagsmith.wire.names import MAX_REFERENCE
 
 T = TypeVar("T")
-#: The model and the sentences of a request that has nothing else.
+#: The model and the sentences of a request that has no other fields.
 Plain = tuple[str, list[list[Any]]]
 
-#: Up to here tagging holds the event loop for less than a hop to a thread and back costs, about 0.3 ms.
+#: Up to this size, tagging on the event loop takes less time than switching to a thread and back (about 0.3 ms).
 INLINE_TOKENS = 512
-#: A body of this size is read in a tenth of a millisecond.
+#: Parsing a body of this size takes 0.1 ms.
 INLINE_BYTES = 16 * 1024
-#: More requests than this waiting for a thread are seconds of work; who comes then is better sent away.
+#: Maximum number of requests that wait for a thread. They are seconds of work, so further requests are rejected.
 MAX_WAITING = 256
 #: The fields of the most common request.
 _PLAIN = {"model", "sentences"}
@@ -41,7 +41,7 @@ _PLAIN = {"model", "sentences"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tagged:
-    """The JSON of an answer, the model that gave it, and how much it tagged."""
+    """The JSON of a response, the model that produced it, and the amount of tagged input."""
 
     served: Served
     body: bytes
@@ -50,17 +50,17 @@ class Tagged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tagging:
-    """What tagging needs of the process it runs in."""
+    """The tagging service of an API process."""
 
     serving: Serving
     settings: Settings
     threads: anyio.CapacityLimiter
-    #: Until the kernels are compiled nothing is tagged on the event loop: it would stand still for seconds.
+    #: Until the kernels are compiled, tagging runs in threads only: compilation would block the event loop for seconds.
     warmed: Callable[[], bool]
     turns: Turns
 
     async def answer(self, raw: bytes) -> Tagged:
-        """Tag what a request asks for."""
+        """Tag the input of a request."""
         if len(raw) <= INLINE_BYTES:
             await self.turns.take()
             found = plain(raw)
@@ -79,9 +79,9 @@ class Tagging:
         return await self.threaded(lambda: tag(served, request))
 
     def _quick(self, model: str, sentences: list[list[Any]]) -> Tagged | None:
-        """Answer the most common of requests at once: a few sentences, nothing but tags, by a model that is open.
+        """Tag the most common kind of request at once: few sentences, tags only, a model that is already open.
 
-        None when it is any other, or too large: then it is taken with more care.
+        Return None for any other request, which then takes the general path.
         """
         if not self.warmed():
             return None
@@ -92,7 +92,7 @@ class Tagging:
         return None if served is None else _tagged(served, sentences, tokens)
 
     def _read_and_tag(self, raw: bytes) -> tuple[TagRequest, Tagged | None]:
-        """Do all of a large request in one hop to a thread, unless its model has to be opened first."""
+        """Parse and tag a large request in a single thread call. Do not tag if its model has to be opened first."""
         request = self._read(raw, plain(raw))
         held = self.serving.held(request.model)
         return request, None if held is None else tag(held, request)
@@ -114,16 +114,17 @@ class Tagging:
             raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request", place)
 
     async def threaded(self, work: Callable[[], T]) -> T:
-        """Do work in one of the threads for tagging, unless too many wait for one."""
+        """Run `work` in a tagging thread. Raise Unavailable if too many requests wait for a thread."""
         if self.threads.statistics().tasks_waiting >= MAX_WAITING:
             raise Unavailable("Too many requests wait for tagging.", code="overloaded")
         return await anyio.to_thread.run_sync(work, limiter=self.threads)
 
 
 def plain(raw: bytes) -> Plain | None:
-    """The model and the sentences of a request that has nothing else, and tokens of strings; None of any other.
+    """Return the model and the sentences of a request that has only these fields, and tokens made of strings.
 
-    Reading these takes a fifth of the time that it takes to validate them; whatever has a fault is left to that.
+    Return None for any other request and for any fault: full validation handles these. For plain requests this check
+    takes a fifth of the time of full validation.
     """
     try:
         given = orjson.loads(raw)
@@ -139,7 +140,7 @@ def plain(raw: bytes) -> Plain | None:
 
 
 def parse(raw: bytes, found: Plain | None) -> TagRequest:
-    """Read a request, or raise with the places that are wrong. `found` is what `plain` makes of it."""
+    """Parse a request. Raise an error with the places of its faults. `found` is the result of `plain`."""
     if found is not None:
         return TagRequest.model_construct(_PLAIN, model=found[0], sentences=found[1])
     try:
@@ -155,18 +156,18 @@ def parse(raw: bytes, found: Plain | None) -> TagRequest:
 
 
 def _with_whole_numbers(raw: bytes, refused: ValidationError) -> TagRequest:
-    """Read a request that was refused once more, with integers such as 2.0 as integers; or raise."""
+    """Parse a rejected request again, with whole floats such as 2.0 as integers. Raise if that fails too."""
     if any(item["type"] == "int_type" for item in refused.errors(include_url=False, include_context=False)):
         with contextlib.suppress(ValidationError):
-            given = json_body.whole(pydantic_core.from_json(raw))
+            given = bodies.whole(pydantic_core.from_json(raw))
             return TagRequest.model_validate_json(pydantic_core.to_json(given))
     raise _invalid(refused, raw) from None
 
 
 def kind_of(sentences: Sequence[Sequence[Any]]) -> type | None:
-    """Say whether all tokens are strings, lists of strings, or objects, at C speed; None when it is none of these.
+    """Return the type of all tokens: strings, lists of strings, or objects. Return None for anything else.
 
-    What stands in objects is checked when their attributes are looked up.
+    The loop runs at C speed. The contents of objects are checked later, when their attributes are looked up.
     """
     tokens = set(map(type, chain.from_iterable(sentences)))
     if tokens <= {str}:
@@ -181,36 +182,36 @@ def kind_of(sentences: Sequence[Sequence[Any]]) -> type | None:
 
 
 def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
-    """Give what all tokens are, or raise with the places that are wrong."""
+    """Return the type of all tokens. Raise Invalid with the places of the faults."""
     kind = kind_of(sentences)
     if kind is not None:
         return kind
-    faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), errors.MAX_FAULTS)]
+    faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), problems.MAX_FAULTS)]
     reason = "Tokens are strings, or all of them lists of strings, or all of them objects."
     raise Invalid(reason, faults, code="invalid_request")
 
 
 def check_once(raw: bytes, request: TagRequest) -> None:
-    """Check that no object of the request has a name twice, of which all but the last would be lost unseen."""
+    """Raise Invalid if an object has a duplicate name. JSON parsers silently keep only the last value."""
     limits = 0 if request.constraints is None else len(request.constraints.model_fields_set)
-    if members(raw) == len(request.model_fields_set) + limits + sum(map(_members, request.sentences)):
+    if count_members(raw) == len(request.model_fields_set) + limits + sum(map(_members, request.sentences)):
         return
     try:
-        json.loads(raw, object_pairs_hook=once)
-    except TwiceError as error:
+        json.loads(raw, object_pairs_hook=object_of)
+    except DuplicateNameError as error:
         fault = Fault(str(error), pointer="/sentences")
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
 
 
 def _members(value: Any) -> int:
-    """Members of all objects in a value."""
+    """Return the number of members of all objects in a value."""
     if isinstance(value, dict):
         return len(value) + sum(map(_members, value.values()))
     return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
 def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, None, str]]:
-    """Find what is wrong, in order: (reason, no line, pointer). The first token says which kind all must be."""
+    """Yield the faults in order, as (reason, no line, pointer). All tokens must have the type of the first one."""
     first = next(chain.from_iterable(sentences))
     for i, sentence in enumerate(sentences):
         for j, token in enumerate(sentence):
@@ -226,12 +227,12 @@ def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, Non
 
 
 def _tokens(request: TagRequest) -> int:
-    """Tokens to tag: a character of a text is one."""
+    """Return the number of tokens. Each character of a text counts as one."""
     return sum(map(len, request.sentences)) + sum(map(len, request.texts))
 
 
 def tag(served: Served, request: TagRequest) -> Tagged:
-    """Tag, and write the answer."""
+    """Tag a request and serialise the response."""
     if request.plain and request.output == "tags":
         return _tagged(served, request.sentences, _tokens(request))
     answer = answers.answer(served, request)
@@ -239,7 +240,7 @@ def tag(served: Served, request: TagRequest) -> Tagged:
 
 
 def _tagged(served: Served, sentences: Sequence[Sequence[Any]], tokens: int) -> Tagged:
-    """Tag sentences, and write the answer."""
+    """Tag sentences and serialise the response."""
     target = served.target
     tags = served.tagger.tag(sentences)
     body = orjson.dumps({"model": target.model, "version": target.version, "tags": tags})
@@ -249,8 +250,8 @@ def _tagged(served: Served, sentences: Sequence[Sequence[Any]], tokens: int) -> 
 def _invalid(error: ValidationError, raw: bytes) -> Exception:
     items = error.errors(include_url=False, include_context=True, include_input=False)
     if items[0]["type"] == "json_invalid":
-        return json_body.malformed(str(items[0]["ctx"]["error"]))
-    faults = faults_of(error, pydantic_core.from_json(raw))[: errors.MAX_FAULTS]
+        return bodies.malformed(str(items[0]["ctx"]["error"]))
+    faults = faults_of(error, pydantic_core.from_json(raw))[: problems.MAX_FAULTS]
     return Invalid("The request cannot be tagged.", faults, code="invalid_request")
 
 

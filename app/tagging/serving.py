@@ -1,7 +1,8 @@
-"""Which version answers a model reference: an in-memory picture of the registry that follows SQL.
+"""Resolves model references to versions, with an in-memory snapshot of the registry that follows SQL.
 
-A request asks once and keeps what it got to its end. When the registry changes, the new targets of references
-in use are opened and warmed first, and only then the picture is swapped: nobody waits for a model that moved.
+A request resolves its reference once and keeps that version until it ends. When the registry changes, the new targets
+of references in use are opened and warmed up first. Only then is the snapshot replaced, so no request waits for a model
+because an alias moved.
 """
 
 import asyncio
@@ -14,45 +15,46 @@ import anyio.to_thread
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from core import wire
-from core.errors import TagsmithError
-from core.model.cache import ModelCache
-from core.model.tagger import Tagger
-from core.store import blobs, models, references, registry
-from core.store.engine import Database
-from core.store.references import Target
-from core.store.registry import ModelEntry
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.model.cache import ModelCache
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.registry import generations, models, references
+from tagsmith.core.registry.generations import ModelEntry
+from tagsmith.core.registry.references import Target
+from tagsmith.core.service import wire
+from tagsmith.core.store import blobs
+from tagsmith.core.store.engine import Database
 
 logger = logging.getLogger(__name__)
 
-#: Half of the two seconds within which every process must follow.
+#: Half of the two seconds within which every process must serve a change.
 POLL_S = 1.0
 RECONNECT_S = 1.0
-#: Where the body of a request names its model.
+#: JSON pointer to the model reference in a request body.
 POINTER = "/model"
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A target and its open model: all that a request needs."""
+    """A target and its open model."""
 
     target: Target
     tagger: Tagger
 
 
 class Serving:
-    """Resolves references. Lives on the event loop; reads SQL and opens files in threads."""
+    """Resolves references. Use it on the event loop. It reads SQL and opens files in threads."""
 
     def __init__(self, database: Database, cache: ModelCache[Tagger]) -> None:
         self._database = database
         self._cache = cache
         self._models: Mapping[str, ModelEntry] = {}
         self._generation: int | None = None
-        self._targets: dict[str, Target] = {}  # of the references in use
+        self._targets: dict[str, Target] = {}  # targets of the references in use
         self._refreshing = asyncio.Lock()
 
     def held(self, reference: str) -> Served | None:
-        """Give the model if it is known and open: no SQL, no disk, no waiting. Any thread may ask."""
+        """Return the model if it is known and open, else None. Uses no SQL or disk and never blocks. Thread-safe."""
         target = self._targets.get(reference)
         if target is None:
             return None
@@ -60,7 +62,7 @@ class Serving:
         return None if tagger is None else Served(target, tagger)
 
     async def resolve(self, reference: str) -> Served:
-        """Give the model, opening it if need be."""
+        """Return the model of a reference. Open it if necessary."""
         held = self.held(reference)
         if held is not None:
             return held
@@ -75,15 +77,15 @@ class Serving:
             if present == target:
                 self._targets[reference] = target
                 return Served(target, tagger)
-            target = present  # it moved while we opened the old one
+            target = present  # the reference moved while the old model was being opened
         raise references.unknown(self._models, parsed, POINTER)
 
     async def tagger_of(self, target: Target) -> Tagger:
-        """Give the model of one version, for a look at it: it is not followed from then on."""
+        """Return the model of one version, for inspection. It does not become a reference in use."""
         return await anyio.to_thread.run_sync(self._load, target)
 
     async def refresh(self) -> None:
-        """Catch up with SQL if anything changed; what was committed before the call is served after it."""
+        """Read changes from SQL. Changes that are committed before the call are served after it."""
         async with self._refreshing:
             generation, found = await anyio.to_thread.run_sync(self._read, self._generation)
             if found is None:
@@ -97,11 +99,11 @@ class Serving:
                 if new is not None:
                     targets[reference] = new
             self._models, self._targets = found, targets
-            # A model that could not be opened is tried again at the next poll.
+            # The next poll retries models that could not be opened.
             self._generation = generation if complete else None
 
     async def follow(self, nudged: asyncio.Event) -> None:
-        """Keep up with SQL until cancelled: at once when nudged, else every `POLL_S`."""
+        """Refresh until cancelled: at once when `nudged` is set, else every `POLL_S`."""
         away = False
         while True:
             try:
@@ -113,7 +115,7 @@ class Serving:
             try:
                 await self.refresh()
                 away = False
-            except Exception as error:  # noqa: BLE001  # what is known goes on being served, whatever happens
+            except Exception as error:  # noqa: BLE001  # after any error, the known models stay in service
                 if not away:
                     logger.warning("cannot follow the registry", extra={"reason": str(error)})
                 away = True
@@ -137,24 +139,24 @@ class Serving:
 
     def _read(self, known: int | None) -> tuple[int, Mapping[str, ModelEntry] | None]:
         with self._database.read() as conn:
-            generation = registry.generation(conn)
-            return generation, None if generation == known else registry.snapshot(conn)
+            generation = generations.generation(conn)
+            return generation, None if generation == known else generations.snapshot(conn)
 
 
 def open_warm(path: Path, sha256: str) -> Tagger:
-    """Open a model file and tag once with it, so that its pages are read and its kernels compiled."""
+    """Open a model file and tag once with it, to load its pages and compile its kernels."""
     tagger = Tagger.open(path, sha256)
     tagger.tag([[["-"] * tagger.columns]])
     return tagger
 
 
 async def listen(redis: Redis, nudged: asyncio.Event) -> None:
-    """Set `nudged` whenever somebody says that the registry changed. Polling covers what is missed here."""
+    """Set `nudged` on every message that the registry changed. Polling covers missed messages."""
     while True:
         try:
             async with redis.pubsub(ignore_subscribe_messages=True) as channel:
                 await channel.subscribe(wire.REGISTRY_CHANNEL)
-                nudged.set()  # what was said before we listened
+                nudged.set()  # for messages sent before the subscription
                 async for _ in channel.listen():
                     nudged.set()
         except (RedisError, OSError):

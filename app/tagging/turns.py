@@ -1,26 +1,27 @@
-"""Turns on the event loop, so that everything else finds a gap between requests to tag.
+"""Limits the tagging requests per iteration of the event loop, so that other work is not delayed.
 
-An event loop runs all that is ready before it looks for more. With some hundred clients that tag without pause, one
-round of it is some hundred requests long, and whoever needs several rounds (a request that asks SQL in a thread does)
-waits for all of them each time. So a round takes a few requests to tag, and the others wait for theirs, in order.
+An iteration of the event loop runs all callbacks that are ready. With hundreds of clients that tag without pause, one
+iteration handles hundreds of requests. A request that needs several iterations, for example to run SQL in a thread,
+waits for all of them each time. Therefore an iteration (a "round") starts only a few tagging requests. The others wait
+in a queue.
 """
 
 import asyncio
 from collections import deque
 
-#: Requests to tag in one round: some milliseconds.
+#: Tagging requests per round. They take a few milliseconds.
 EACH_ROUND = 8
 
 
 class Turns:
-    """Counts what a round has taken. Lives on the event loop."""
+    """Counts the tagging requests of a round. Use it on the event loop only."""
 
     def __init__(self) -> None:
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Wait until this round, or a later one, has room for one more."""
+        """Wait until this or a later round can start one more request."""
         if self._taken < EACH_ROUND and not self._waiting:
             if self._taken == 0:
                 asyncio.get_running_loop().call_soon(self._next_round)
@@ -34,7 +35,7 @@ class Turns:
         self._taken = 0
         while self._waiting and self._taken < EACH_ROUND:
             turn = self._waiting.popleft()
-            if not turn.done():  # else its client has gone
+            if not turn.done():  # otherwise the client has disconnected
                 turn.set_result(None)
                 self._taken += 1
         if self._taken:

@@ -1,1 +1,1 @@
-"""Corpora: readers and writers, vocabularies, validation."""
+"""Corpora: data structures, formats, codings of labels, reports, generated examples."""

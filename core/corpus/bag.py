@@ -1,4 +1,4 @@
-"""Bags: any number of named attributes a token, each with a value."""
+"""Bags of attributes: any number of named attributes per token, each with a value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places, ranges
-from core.corpus.vocabulary import Vocabulary
-from core.jit import readonly
+from tagsmith.core.base.arrays import Ids, Places, ranges
+from tagsmith.core.base.jit import readonly
+from tagsmith.core.corpus.vocabulary import Vocabulary
 
-#: Largest value either way. Times a weight and summed it stays far inside float32, and its square too.
+#: Largest absolute value. Products with weights, their sums and squares stay far within float32.
 MAX_VALUE = 1e12
 
 Values = NDArray[np.float32]
@@ -18,11 +18,11 @@ Values = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cells:
-    """Pairs of entry and value: token t has `ids[starts[t]:starts[t + 1]]`."""
+    """Ids with values, per token: token t has `ids[starts[t]:starts[t + 1]]`."""
 
     starts: Places  # (tokens + 1,)
     ids: Ids
-    values: Values  # of each id, or empty when all are 1
+    values: Values  # one per id; empty means that all are 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starts", readonly(self.starts, np.int64))
@@ -31,7 +31,7 @@ class Cells:
 
     @staticmethod
     def of(starts: Places, ids: Ids, values: Values) -> "Cells":
-        """Cells without those of value 0, which say nothing, and without values when all are 1."""
+        """Return cells without zero values, and with empty `values` if all values are 1."""
         if (values == 1).all():
             return Cells(starts, ids, values[:0])
         cells, present = Cells(starts, ids, values), values != 0
@@ -42,25 +42,25 @@ class Cells:
         return self.starts.size - 1
 
     def only(self, kept: NDArray[np.bool_]) -> "Cells":
-        """The cells that are marked."""
+        """Return the cells where `kept` is true."""
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
         return Cells(
             before[self.starts], self.ids[kept], self.values[kept] if self.values.size else self.values
         )
 
     def mapped(self, numbers: NDArray[np.int32]) -> "Cells":
-        """The cells with `numbers[id]` for each id; those that have none (-1) are left out."""
+        """Return the cells with ids replaced by `numbers[id]`; cells where that is -1 are removed."""
         found = Cells(self.starts, numbers[self.ids], self.values)
         present = found.ids >= 0
         return found if present.all() else found.only(present)
 
     def part(self, first: int, last: int) -> "Cells":
-        """The cells of tokens `first:last`."""
+        """Return the cells of tokens `first:last`."""
         begin, end = self.starts[first], self.starts[last]
         return Cells(self.starts[first : last + 1] - begin, self.ids[begin:end], self.values[begin:end])
 
     def of_tokens(self, tokens: NDArray[np.int64]) -> "Cells":
-        """The cells of these tokens, in that order."""
+        """Return the cells of the given tokens, in the given order."""
         begins, ends = self.starts[tokens], self.starts[tokens + 1]
         places = ranges(begins, ends)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - begins)])
@@ -68,7 +68,7 @@ class Cells:
 
 
 def joined(blocks: Sequence[Cells]) -> Cells:
-    """The cells of the tokens of all blocks, one after the other."""
+    """Concatenate the tokens of several blocks."""
     lengths = [np.diff(block.starts) for block in blocks]
     weighted = any(block.values.size for block in blocks)
     values = [b.values if b.values.size else np.ones(b.ids.size * weighted, np.float32) for b in blocks]
@@ -80,7 +80,7 @@ def joined(blocks: Sequence[Cells]) -> Cells:
 
 
 def merged(parts: Sequence[Cells]) -> Cells:
-    """The cells that the parts have for the same tokens: of each token those of the first part, then of the next."""
+    """Merge the cells that several parts have for the same tokens. Within a token the parts follow each other."""
     if len(parts) == 1:
         return parts[0]
     lengths = [np.diff(part.starts) for part in parts]
@@ -100,13 +100,20 @@ def merged(parts: Sequence[Cells]) -> Cells:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bag:
-    """What stands in the bags of a corpus: attributes by name, and each token's own."""
+    """The attributes of a corpus: their names, and the cells of each token."""
 
     vocabulary: Vocabulary
     cells: Cells
 
+    def cells_in(self, vocabulary: Vocabulary) -> Cells:
+        """Return the cells with the ids of another vocabulary; attributes missing from it are removed."""
+        if vocabulary is self.vocabulary:
+            return self.cells
+        own = self.vocabulary
+        return self.cells.mapped(vocabulary.lookup(own.text, own.offsets[:-1], own.offsets[1:]))
+
     def __post_init__(self) -> None:
-        """Training kernels index with these numbers unchecked, so they are checked here, once."""
+        """Check the arrays once: training kernels use them as indices without checks."""
         starts, ids, values = self.cells.starts, self.cells.ids, self.cells.values
         sound = (
             starts.ndim == 1
@@ -118,6 +125,6 @@ class Bag:
             and (ids.size == 0 or 0 <= int(ids.min()) <= int(ids.max()) < len(self.vocabulary))
         )
         if not sound:
-            raise ValueError("the bags of the corpus contradict each other")
+            raise ValueError("the arrays of the bags contradict each other")
         if not (np.abs(values) <= MAX_VALUE).all():
-            raise ValueError("a value of an attribute is not a number within bounds")
+            raise ValueError("the value of an attribute is not within bounds")

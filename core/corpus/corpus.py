@@ -1,6 +1,6 @@
-"""A corpus is integer columns: for each column a vocabulary and one id a token, and where sentences begin.
+"""A corpus: integer columns with a vocabulary and one id per token, and the offsets of sentences.
 
-Instead of columns its tokens may have bags of named attributes with values (see `bag`).
+Instead of columns, tokens may have bags of named attributes with values (see `bag`).
 """
 
 from collections.abc import Sequence
@@ -9,20 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places, ranges
-from core.corpus.bag import Bag
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
-from core.jit import readonly
+from tagsmith.core.base.arrays import Ids, Places, ranges
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.hashing import GOLDEN, splitmix64_of
+from tagsmith.core.base.jit import readonly
+from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Column:
-    """One column: what stands in it at each token."""
+    """One column: a vocabulary, and the id of each token's value in it."""
 
     name: str
     vocabulary: Vocabulary
-    ids: Ids  # (tokens,), always read-only, so that kernels see one type
+    ids: Ids  # (tokens,), always read-only, so that kernels are compiled for one type
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", readonly(self.ids, np.int32))
@@ -30,7 +31,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Corpus:
-    """Sentences of tokens with attribute columns or a bag of attributes and, when labelled, a label each."""
+    """Sentences of tokens. Tokens have attribute columns or bags of attributes and, if labelled, a label."""
 
     columns: tuple[Column, ...]
     labels: Column | None
@@ -38,7 +39,7 @@ class Corpus:
     bag: Bag | None = None
 
     def __post_init__(self) -> None:
-        """Training kernels index with these ids and offsets unchecked, so they are checked here, once."""
+        """Check ids and offsets once: training kernels use them as indices without checks."""
         object.__setattr__(self, "offsets", readonly(self.offsets, np.int64))
         offsets = self.offsets
         if offsets.ndim != 1 or offsets.size < 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
@@ -53,12 +54,12 @@ class Corpus:
             raise ValueError(f"{self.bag.cells.tokens} bags for {self.tokens} tokens")
 
     def every_column(self) -> tuple[Column, ...]:
-        """The attribute columns, then the labels if there are any."""
+        """Return the attribute columns, then the labels if there are any."""
         return self.columns if self.labels is None else (*self.columns, self.labels)
 
     @property
     def names(self) -> list[str]:
-        """What the attribute columns are called."""
+        """The names of the attribute columns."""
         return [column.name for column in self.columns]
 
     @property
@@ -70,7 +71,7 @@ class Corpus:
         return int(self.offsets[-1])
 
     def subset(self, indices: Sequence[int] | NDArray[np.int64]) -> "Corpus":
-        """The sentences `indices`, in that order, over the same vocabularies."""
+        """Return the sentences `indices`, in that order, with the same vocabularies."""
         chosen = np.asarray(indices, np.int64)
         if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < self.sentences:
             raise IndexError("no such sentence")
@@ -88,29 +89,28 @@ class Corpus:
         )
 
     def split(self, fraction: float, seed: int) -> tuple["Corpus", "Corpus"]:
-        """(train, dev) with about `fraction` of the sentences in dev, each part in the order of the corpus.
+        """Return (train, dev) with about `fraction` of the sentences in dev, each in the order of the corpus.
 
-        A sentence's part depends on the seed and its place only, through a fixed mixer: the same split in
-        every release of every library.
+        The split depends only on the seed and the number of sentences. It does not change with releases of libraries.
         """
         if not 0.0 < fraction < 1.0:
             raise ValueError("fraction must lie between 0 and 1")
         if self.sentences < 2:
-            raise Invalid("A corpus of one sentence cannot be split.", code="corpus_too_small")
+            raise Invalid(
+                "A corpus of one sentence cannot be split. Add sentences, or provide a second corpus.",
+                code="corpus_too_small",
+            )
         held_out = min(max(1, round(fraction * self.sentences)), self.sentences - 1)
         order = shuffled(self.sentences, seed)
         return self.subset(np.sort(order[held_out:])), self.subset(np.sort(order[:held_out]))
 
 
 def shuffled(count: int, seed: int) -> NDArray[np.int64]:
-    """The numbers below `count` in an order that the seed decides, the same in every release of every library."""
+    """Return the numbers below `count`, shuffled by the seed. The order does not change with releases of libraries."""
     return np.argsort(_mixed(count, seed), kind="stable")
 
 
 def _mixed(count: int, seed: int) -> NDArray[np.uint64]:
-    """The first `count` outputs of splitmix64 from `seed`."""
-    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    z += np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    """Return the first `count` outputs of splitmix64 from `seed`."""
+    states = np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
+    return splitmix64_of(states + np.uint64(seed & 0xFFFFFFFFFFFFFFFF))

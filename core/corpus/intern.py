@@ -1,7 +1,7 @@
-"""Number strings as they are first met, for all columns of a corpus at once.
+"""Assign ids to strings in order of first occurrence, for all columns of a corpus at once.
 
-One pool serves every column (the column is part of the key), so a kernel is compiled once and not once per
-number of columns, and memory follows the distinct strings, not the columns.
+All columns share one pool, with the column as part of the key. So the kernel does not depend on the number of columns,
+and memory depends on the distinct strings, not on the columns.
 """
 
 from typing import NamedTuple
@@ -9,54 +9,51 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Bytes, Ids, Places
-from core.corpus.vocabulary import (
+from tagsmith.core.base.arrays import Bytes, Ids, Places
+from tagsmith.core.base.hashing import GOLDEN
+from tagsmith.core.base.jit import Scalar, kernel, readonly
+from tagsmith.core.corpus.vocabulary import (
     STEPS_AT_ONCE,
     STEPS_EACH,
     Vocabulary,
     check_spans,
-    flooded,
     hash_bytes,
+    hash_flood,
     same_bytes,
     table_capacity,
 )
-from core.jit import Scalar, kernel, readonly
-
-#: Odd, so that different columns give different hashes to the same string.
-_COLUMN_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Pool(NamedTuple):
-    """Entries (column, string) in order of first sight; the arrays have room to spare."""
+    """Entries (column, string) in order of first occurrence. The arrays have spare capacity."""
 
     text: Bytes
     offsets: Places  # entry e is text[offsets[e]:offsets[e + 1]]
     hashes: NDArray[np.uint64]
     columns: Ids
-    ids: Ids  # the entry's number within its column
-    table: Ids  # open addressing, -1 empty, at most half full
-    counts: Places  # distinct strings so far, by column
-    used: (
-        Places  # (3,): how many entries there are, strings looked up, and steps walked in the table for them
-    )
+    ids: Ids  # id of the entry within its column
+    table: Ids  # open addressing; -1 means empty; at most half full
+    counts: Places  # distinct strings per column
+    used: Places  # (3,): number of entries, of strings looked up, and of steps in the table
 
 
 @kernel
 def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int, out: Ids) -> int:
-    """out[k] = number of buffer[starts[k]:stops[k]] in column k % width, new if need be; room is reserved.
+    """out[k] = id of buffer[starts[k]:stops[k]] in column k % width, a new id if the string is new.
 
-    Returns -1, or the first k that was given up because of too many steps so far.
+    The caller reserves capacity. Returns -1, or the k at which the limit of steps was exceeded.
     """
-    # Taken apart once: arrays fetched from a tuple in the loop cost an atomic reference count each time.
+    # Unpacked once, not in the loop.
     text, offsets, hashes, columns, ids, table, counts, used = pool
     mask = table.size - 1
     entries = used[0]
-    steps = STEPS_AT_ONCE + STEPS_EACH * used[1] - used[2]  # that may yet be walked
+    steps = STEPS_AT_ONCE + STEPS_EACH * used[1] - used[2]  # steps left
     column = 0
     for k in range(starts.size):
         start = starts[k]
         length = stops[k] - start
-        h = hash_bytes(buffer, start, start + length) ^ (np.uint64(column) * _COLUMN_STEP)
+        # GOLDEN is odd, so the same string has a different hash in each column.
+        h = hash_bytes(buffer, start, start + length) ^ (np.uint64(column) * GOLDEN)
         slot = np.int64(h & np.uint64(mask))
         entry = table[slot]
         steps += STEPS_EACH
@@ -97,7 +94,7 @@ def _intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int
 
 @kernel
 def _rehash(hashes: NDArray[np.uint64], entries: int, table: Ids) -> None:
-    """Enter entries 0..entries-1, known to be distinct, into an empty table."""
+    """Insert the entries 0..entries-1, which are distinct, into an empty table."""
     mask = np.uint64(table.size - 1)
     for entry in range(entries):
         slot = np.int64(hashes[entry] & mask)
@@ -107,7 +104,7 @@ def _rehash(hashes: NDArray[np.uint64], entries: int, table: Ids) -> None:
 
 
 def empty_pool(columns: int) -> Pool:
-    """A pool without entries for up to `columns` columns."""
+    """Return an empty pool for up to `columns` columns."""
     return Pool(
         np.empty(0, np.uint8),
         np.zeros(1, np.int64),
@@ -121,7 +118,7 @@ def empty_pool(columns: int) -> Pool:
 
 
 def _reserve(pool: Pool, entries: int, text_bytes: int) -> Pool:
-    """A pool with the same entries and room for that many more; arrays at least double when they grow."""
+    """Return the pool with capacity for that many more entries and bytes. Arrays at least double when they grow."""
     used = int(pool.used[0])
     need = used + entries
     if need > pool.hashes.size:
@@ -144,18 +141,18 @@ def _reserve(pool: Pool, entries: int, text_bytes: int) -> Pool:
 
 
 def intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int) -> tuple[Pool, Ids]:
-    """Number rows of `width` strings, given as spans of `buffer` row by row; (the pool, grown; the ids)."""
+    """Assign ids to rows of `width` strings, given as spans of `buffer`; return (the pool, the ids)."""
     check_spans(buffer, starts, stops)
     if not 0 < width <= pool.counts.size or starts.size % width:
         raise ValueError("the spans are not rows of that width")
     pool = _reserve(pool, starts.size, int((stops - starts).sum()))
     out = np.empty(starts.size, np.int32)
-    given_up = _intern(
+    failed = _intern(
         pool, readonly(buffer, np.uint8), readonly(starts, np.int64), readonly(stops, np.int64), width, out
     )
-    if given_up >= 0:
-        row, column = divmod(int(pool.used[1]) + given_up, width)
-        raise flooded(f"token {row + 1}, column {column}: ")
+    if failed >= 0:
+        row, column = divmod(int(pool.used[1]) + failed, width)
+        raise hash_flood(f"token {row + 1}, column {column}: ")
     return pool, out
 
 
@@ -166,7 +163,7 @@ def _grown(array: NDArray[Scalar], filled: int, room: int) -> NDArray[Scalar]:
 
 
 def vocabulary_of(pool: Pool, column: int) -> Vocabulary:
-    """The strings of one column; ids are those `intern` gave out."""
+    """Return the vocabulary of one column, with the ids that `intern` assigned."""
     used = int(pool.used[0])
     entries = np.flatnonzero(pool.columns[:used] == column)
     return Vocabulary.from_spans(pool.text, pool.offsets[entries], pool.offsets[entries + 1])

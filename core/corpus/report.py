@@ -1,37 +1,36 @@
-"""What a look at a corpus tells before anything is trained on it."""
+"""Statistics of a corpus: labels, lengths, label faults, duplicates."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus import labels as label_codings
-from core.corpus.arrays import Ids, Places
-from core.corpus.corpus import Column, Corpus
-from core.corpus.labels import NOT_CHECKED, LabelFault, check_labels
-from core.jit import kernel, readonly
+from tagsmith.core.base.arrays import Ids, Places
+from tagsmith.core.base.jit import kernel, readonly
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.labels import codings as label_codings
+from tagsmith.core.corpus.labels.codings import NOT_CHECKED, LabelFault, check_labels
 
 _FOLD = np.uint64(0x9FB21C651E98DF25)
 _SHIFT = np.uint64(29)
+_HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusReport:
-    """Counts over one corpus; plain values, ready for JSON."""
+    """Counts over one corpus, as plain values for JSON."""
 
     sentences: int
     tokens: int
     label_counts: dict[str, int]
-    length_histogram: dict[str, int]  # sentences by length; text keys, as JSON will have them anyway
-    label_scheme: (
-        str | None
-    )  # IOB1, IOB2, BIOES, BILOU, BMES, or None where labels are plain classes or of another kind
+    length_histogram: dict[str, int]  # sentences by length; text keys, as in JSON
+    label_scheme: str | None  # IOB1, IOB2, BIOES, BILOU, BMES; None for plain classes and other codings
     bio_fault_count: int
     bio_faults: tuple[LabelFault, ...]  # the first `MAX_FAULT_PLACES`
-    repaired_labels: int  # faults that there were, where repair was asked for
-    duplicate_sentences: int  # the same in every column as an earlier one
-    conflicting_sentences: int  # the same but for the labels
-    vocabulary_sizes: dict[str, int]  # distinct values by column
+    repaired_labels: int  # faults before the repair; 0 without repair
+    duplicate_sentences: int  # equal to an earlier one in columns, attributes and labels
+    conflicting_sentences: int  # equal to an earlier one in everything but the labels
+    vocabulary_sizes: dict[str, int]  # distinct values per column; "attributes" for bags
 
 
 @kernel
@@ -45,8 +44,29 @@ def _fold_column(ids: Ids, offsets: Places, hashes: NDArray[np.uint64]) -> None:
         hashes[sentence] = h
 
 
+@kernel
+def _fold_bags(
+    starts: Places, ids: Ids, values: NDArray[np.uint32], offsets: Places, hashes: NDArray[np.uint64]
+) -> None:
+    """Mix the attributes of each token into the hash of its sentence.
+
+    `values` are the bits of the values of attributes. A bag has no order, so the hashes of its attributes are added.
+    """
+    for sentence in range(hashes.size):
+        h = hashes[sentence] ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
+        for token in range(offsets[sentence], offsets[sentence + 1]):
+            total = np.uint64(starts[token + 1] - starts[token])
+            for cell in range(starts[token], starts[token + 1]):
+                attribute = ((np.uint64(ids[cell]) << _HALF) ^ np.uint64(values[cell])) * _FOLD
+                attribute = (attribute ^ (attribute >> _SHIFT)) * _FOLD
+                total += attribute ^ (attribute >> _SHIFT)
+            h = (h ^ total) * _FOLD
+            h ^= h >> _SHIFT
+        hashes[sentence] = h
+
+
 def report(corpus: Corpus, repaired_labels: int = 0) -> CorpusReport:
-    """Look at a corpus, of which so many labels were repaired before."""
+    """Report on a corpus. `repaired_labels` is the number of labels that its reader repaired."""
     labels = corpus.labels
     lengths, sentences = np.unique(np.diff(corpus.offsets), return_counts=True)
     checked = check_labels(labels, corpus.offsets) if labels else NOT_CHECKED
@@ -62,8 +82,13 @@ def report(corpus: Corpus, repaired_labels: int = 0) -> CorpusReport:
         repaired_labels=repaired_labels,
         duplicate_sentences=corpus.sentences - distinct_labelled,
         conflicting_sentences=distinct_labelled - distinct,
-        vocabulary_sizes={column.name: len(column.vocabulary) for column in corpus.every_column()},
+        vocabulary_sizes=_vocabulary_sizes(corpus),
     )
+
+
+def _vocabulary_sizes(corpus: Corpus) -> dict[str, int]:
+    sizes = {column.name: len(column.vocabulary) for column in corpus.every_column()}
+    return sizes if corpus.bag is None else {"attributes": len(corpus.bag.vocabulary), **sizes}
 
 
 def _counts(labels: Column) -> dict[str, int]:
@@ -72,10 +97,15 @@ def _counts(labels: Column) -> dict[str, int]:
 
 
 def _distinct(corpus: Corpus) -> tuple[int, int]:
-    """(distinct sentences by their attributes, by attributes and labels); 64-bit hashes stand for sentences."""
+    """Count the distinct sentences without and with their labels, by 64-bit hashes."""
     hashes = np.zeros(corpus.sentences, np.uint64)
     for column in corpus.columns:
         _fold_column(column.ids, corpus.offsets, hashes)
+    if corpus.bag is not None:
+        cells = corpus.bag.cells
+        values = cells.values if cells.values.size else np.ones(cells.ids.size, np.float32)
+        bits = readonly(values.view(np.uint32), np.uint32)
+        _fold_bags(cells.starts, cells.ids, bits, corpus.offsets, hashes)
     plain = int(np.unique(hashes).size)
     if corpus.labels is None:
         return plain, plain
@@ -84,8 +114,10 @@ def _distinct(corpus: Corpus) -> tuple[int, int]:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, the kernels of this module."""
+    """Compile the kernels of this module, or load them from the cache."""
     empty = readonly(np.empty(0, np.int32), np.int32)
     offsets = readonly(np.zeros(1, np.int64), np.int64)
-    _fold_column(empty, offsets, np.empty(0, np.uint64))
+    hashes = np.empty(0, np.uint64)
+    _fold_column(empty, offsets, hashes)
+    _fold_bags(offsets, empty, readonly(np.empty(0, np.uint32), np.uint32), offsets, hashes)
     label_codings.warm()

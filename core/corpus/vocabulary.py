@@ -1,7 +1,7 @@
-"""Strings to ids and back, in three plain arrays.
+"""Map strings to ids and back, with three plain arrays.
 
-The arrays are what the model file stores, so a served vocabulary is a view of the mapped file: nothing is
-built when a model is opened, and no Python object exists per entry.
+Model files store the same arrays, so the vocabulary of an open model is a view of the mapped file: nothing is built
+when a model is opened, and there is no Python object per entry.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from typing import Self
 
 import numpy as np
 
-from core.corpus.arrays import Bytes, Ids, Places
-from core.errors import Fault, Invalid
-from core.jit import inner, kernel, readonly
+from tagsmith.core.base.arrays import Bytes, Ids, Places
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.hashing import GOLDEN
+from tagsmith.core.base.jit import inner, kernel, readonly
 
-#: Bytes are gathered eight at a time into little-endian words, each folded in by a multiplication with an odd
-#: constant; the end is a murmur-like finisher, because the table uses the low bits only.
-_SEED = np.uint64(0x9E3779B97F4A7C15)
+#: Eight bytes at a time form a little-endian word, which is mixed in by a multiplication with an odd constant. A
+#: finisher like that of MurmurHash follows, because the table uses only the low bits.
 _FOLD = np.uint64(0x9FB21C651E98DF25)
 _FINISH = np.uint64(0xD6E8FEB86659FD93)
 _S32 = np.uint64(32)
@@ -26,8 +26,8 @@ _S8 = np.uint64(8)
 
 @kernel
 def hash_bytes(buffer: Bytes, start: int, stop: int) -> np.uint64:
-    """64-bit hash of `buffer[start:stop]`; the same on every machine and in every release."""
-    h = _SEED ^ (np.uint64(stop - start) * _FINISH)
+    """Return the 64-bit hash of `buffer[start:stop]`. It is the same on every machine and in every release."""
+    h = GOLDEN ^ (np.uint64(stop - start) * _FINISH)
     i = start
     while i + 8 <= stop:
         word = (
@@ -64,9 +64,9 @@ def same_bytes(a: Bytes, a_start: int, b: Bytes, b_start: int, length: int) -> b
     return i == length
 
 
-#: The hash is known to all, so strings can be made that all want the same slot, and each of n would walk past those
-#: before it. In a table half full a walk is half a step on average; beyond these steps a string, and some at once for
-#: the luck of small tables, a vocabulary is refused rather than built in the square of its size.
+#: The hash function is public, so an attacker can construct strings with the same slot, which take quadratic time to
+#: insert. In a half-full table a search takes half a step on average. A vocabulary that needs more than these steps per
+#: string, plus an allowance for small tables, is rejected.
 STEPS_EACH = 16
 STEPS_AT_ONCE = 1 << 20
 
@@ -75,7 +75,7 @@ _FLOODED = -2
 
 @kernel
 def _build_table(text: Bytes, offsets: Places, table: Ids) -> int:
-    """Fill an empty table with ids 0..n-1; returns the first id whose string came before, -1, or `_FLOODED`."""
+    """Fill an empty table with ids 0..n-1. Returns -1, the first id with a duplicate string, or `_FLOODED`."""
     steps = STEPS_AT_ONCE + STEPS_EACH * offsets.size
     mask = np.uint64(table.size - 1)
     for entry in range(offsets.size - 1):
@@ -118,7 +118,7 @@ def _lookup(
 
 @kernel
 def _gather(buffer: Bytes, starts: Places, offsets: Places, text: Bytes) -> None:
-    """Copy the runs that begin at `starts` one after the other into `text`; `offsets` has their lengths."""
+    """Copy spans to `text`: the one that begins at buffer[starts[k]] becomes text[offsets[k]:offsets[k + 1]]."""
     for k in range(starts.size):
         shift = starts[k] - offsets[k]
         for i in range(offsets[k], offsets[k + 1]):
@@ -127,13 +127,13 @@ def _gather(buffer: Bytes, starts: Places, offsets: Places, text: Bytes) -> None
 
 @kernel
 def _split_lines(buffer: Bytes, starts: Places, stops: Places) -> bool:
-    """Bounds of the lines of `buffer`; False, with nothing written, when they are not as many as `starts`."""
+    """Find the bounds of the lines of `buffer`. Returns False if their number is not `starts.size`."""
     newlines = 0
     for i in range(buffer.size):
         newlines += buffer[i] == 10
     if newlines != starts.size - 1:
         return False
-    # Without a branch on the byte: where words end is what a branch predictor cannot learn.
+    # Without a branch on the byte: a branch predictor cannot learn where words end.
     line = 0
     for i in range(buffer.size):
         stops[line] = i
@@ -149,7 +149,7 @@ def _split_lines(buffer: Bytes, starts: Places, stops: Places) -> bool:
 def _lookup_lines(
     text: Bytes, offsets: Places, table: Ids, buffer: Bytes, starts: Places, stops: Places, ids: Ids
 ) -> bool:
-    """ids of the lines of `buffer`; False, with nothing written, when they are not as many as `ids`."""
+    """Look up the lines of `buffer`. Returns False if their number is not `ids.size`."""
     if not _split_lines(buffer, starts, stops):
         return False
     _lookup(text, offsets, table, buffer, starts, stops, ids)
@@ -157,9 +157,9 @@ def _lookup_lines(
 
 
 def pack(tokens: Sequence[str]) -> tuple[Bytes, Places, Places]:
-    """The UTF-8 of all tokens in one buffer, with where each starts and stops.
+    """Return (buffer, starts, stops): the UTF-8 of all tokens in one buffer, and the bounds of each.
 
-    Lone surrogates, which JSON can carry, are kept as three bytes each: they are unknown words, not errors.
+    Lone surrogates, which JSON can contain, are encoded as three bytes: they are unknown words, not errors.
     """
     starts = np.empty(len(tokens), np.int64)
     stops = np.empty(len(tokens), np.int64)
@@ -170,7 +170,7 @@ def pack(tokens: Sequence[str]) -> tuple[Bytes, Places, Places]:
 
 
 def _pack_each(tokens: Sequence[str]) -> tuple[Bytes, Places, Places]:
-    """As `pack`, for tokens that hold newlines themselves."""
+    """As `pack`, for tokens that contain newlines."""
     encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
     stops = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
@@ -178,34 +178,34 @@ def _pack_each(tokens: Sequence[str]) -> tuple[Bytes, Places, Places]:
 
 
 def table_capacity(entries: int) -> int:
-    """Slots for `entries`: a power of two, at most half full, at least 8."""
+    """Return the size of a table for `entries`: a power of two, at least 8, so that it is at most half full."""
     return max(8, 1 << (2 * entries - 1).bit_length()) if entries else 8
 
 
 def check_spans(buffer: Bytes, starts: Places, stops: Places) -> None:
-    """Kernels check no bounds: one wrong offset here would read foreign memory."""
+    """Check that spans lie within the buffer, because kernels do not check bounds."""
     if starts.ndim != 1 or starts.shape != stops.shape or buffer.ndim != 1:
         raise ValueError("starts and stops must be arrays of one dimension and of the same length")
     if starts.size and (starts.min() < 0 or stops.max() > buffer.size or (stops < starts).any()):
         raise ValueError("a span lies outside the buffer")
 
 
-def flooded(where: str) -> Invalid:
-    """The error for strings that were made to collide."""
+def hash_flood(place: str) -> Invalid:
+    """Return the error for strings that were constructed to collide; `place` is a prefix of the reason."""
     return Invalid(
-        "The values cannot be numbered: too many have colliding hashes, which does not happen by chance.",
-        [Fault(f"{where}one of very many values with colliding hashes")],
+        "Too many values have colliding hashes, which does not happen by chance. Remove them.",
+        [Fault(f"{place}one of very many values with colliding hashes")],
         code="hash_flood",
     )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Vocabulary:
-    """Distinct strings numbered from 0."""
+    """Distinct strings with ids from 0."""
 
     text: Bytes  # UTF-8 of all strings, concatenated
     offsets: Places  # (n + 1,): string i is text[offsets[i]:offsets[i + 1]]
-    table: Ids  # (capacity,): open addressing on `hash_bytes`, -1 where empty
+    table: Ids  # (capacity,): open addressing on `hash_bytes`, -1 means empty
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", readonly(self.text, np.uint8))
@@ -214,7 +214,7 @@ class Vocabulary:
         self._check()
 
     def _check(self) -> None:
-        """Arrays may come from a damaged file; the kernels that read them check nothing."""
+        """Check the arrays: they may come from a damaged file, and the kernels do not check them."""
         text, offsets, table = self.text, self.offsets, self.table
         sound = (
             text.ndim == offsets.ndim == table.ndim == 1
@@ -230,11 +230,14 @@ class Vocabulary:
             and 2 * (offsets.size - 1) <= table.size
         )
         if not sound:
-            raise Invalid("The vocabulary's arrays contradict each other.", code="corrupt_vocabulary")
+            raise Invalid(
+                "The arrays of the vocabulary contradict each other. Create the file again.",
+                code="corrupt_vocabulary",
+            )
 
     @classmethod
     def from_spans(cls, buffer: Bytes, starts: Places, stops: Places) -> Self:
-        """The vocabulary of `buffer[starts[k]:stops[k]]`, which must be distinct; k is the id."""
+        """Return the vocabulary of `buffer[starts[k]:stops[k]]`, which must be distinct; k is the id."""
         buffer, starts = readonly(buffer, np.uint8), readonly(starts, np.int64)
         stops = readonly(stops, np.int64)
         check_spans(buffer, starts, stops)
@@ -243,16 +246,16 @@ class Vocabulary:
         text = np.empty(offsets[-1], np.uint8)
         _gather(buffer, starts, readonly(offsets, np.int64), text)
         table = np.full(table_capacity(starts.size), -1, np.int32)
-        twice = _build_table(readonly(text, np.uint8), readonly(offsets, np.int64), table)
-        if twice == _FLOODED:
-            raise flooded("")
-        if twice >= 0:
-            raise ValueError(f"string {twice} occurs twice")
+        duplicate = _build_table(readonly(text, np.uint8), readonly(offsets, np.int64), table)
+        if duplicate == _FLOODED:
+            raise hash_flood("")
+        if duplicate >= 0:
+            raise ValueError(f"string {duplicate} occurs twice")
         return cls(text, offsets, table)
 
     @classmethod
     def from_strings(cls, strings: Sequence[str]) -> Self:
-        """The vocabulary of distinct `strings`; ids are their places in the list."""
+        """Return the vocabulary of distinct `strings`; ids are their indices."""
         return cls.from_spans(*pack(strings))
 
     def __len__(self) -> int:
@@ -265,7 +268,7 @@ class Vocabulary:
         return self.text[start:stop].tobytes().decode("utf-8", "surrogatepass")
 
     def strings(self) -> list[str]:
-        """All strings in the order of their ids."""
+        """Return all strings in the order of their ids."""
         raw = self.text.tobytes()
         bounds = self.offsets.tolist()
         if raw.isascii():
@@ -274,18 +277,18 @@ class Vocabulary:
         return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
 
     def id_of(self, string: str) -> int:
-        """The id of `string`, or -1."""
+        """Return the id of `string`, or -1."""
         encoded = np.frombuffer(string.encode("utf-8", "surrogatepass"), np.uint8)
         return int(self.lookup(encoded, np.zeros(1, np.int64), np.full(1, encoded.size, np.int64))[0])
 
     def lookup_strings(self, strings: Sequence[str], ids: Ids) -> None:
-        """The id of each string into `ids`, a writable row of as many; -1 where it is unknown.
+        """Write the id of each string to `ids`; -1 for unknown strings.
 
-        One kernel and nothing to check: spans made here lie within their buffer. A request of one sentence is looked
-        up column by column, and that is most of what it takes to tag it.
+        One call of one kernel, without checks: the spans are created here. For a request of one sentence, these
+        look-ups are most of the time of tagging.
         """
         if len(strings) != ids.size:
-            raise ValueError("one id is needed for each string")
+            raise ValueError("`ids` must have one element per string")
         if not strings:
             return
         buffer = np.frombuffer("\n".join(strings).encode("utf-8", "surrogatepass"), np.uint8)
@@ -294,7 +297,7 @@ class Vocabulary:
             ids[:] = self.lookup(*_pack_each(strings))
 
     def lookup(self, buffer: Bytes, starts: Places, stops: Places) -> Ids:
-        """The id of each `buffer[starts[k]:stops[k]]`, -1 where it is unknown."""
+        """Return the id of each `buffer[starts[k]:stops[k]]`, -1 for unknown strings."""
         buffer, starts = readonly(buffer, np.uint8), readonly(starts, np.int64)
         stops = readonly(stops, np.int64)
         check_spans(buffer, starts, stops)
@@ -304,7 +307,7 @@ class Vocabulary:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, every kernel of this module in the one form it is used in."""
+    """Compile the kernels of this module, or load them from the cache."""
     known = Vocabulary.from_strings(["a", "b"])
     known.lookup(*pack(["a", "\n"]))
     known.lookup_strings(["a", "b"], np.empty(2, np.int32))

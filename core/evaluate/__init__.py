@@ -1,1 +1,1 @@
-"""How good a tagging is."""
+"""Evaluation: scores of taggings, and significance of their differences."""

@@ -1,7 +1,7 @@
-"""Words found and missed: the scores of the SIGHAN bakeoffs.
+"""Scores of word segmentation, as in the SIGHAN bakeoffs.
 
-A word is right when both its ends are. Precision, recall and F are those of words; a word of the test text is out of
-vocabulary when it does not occur as a word in the training text, and recall is told for those and the others apart.
+A word is correct if both its boundaries are. Precision, recall and F1 are those of words. A word of the test text is
+out of vocabulary if it is not a word of the training text; recall is reported separately for such words.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.arrays import Ids, Places
-from core.corpus.corpus import Column, Corpus
-from core.corpus.segmentation import is_coding, split, word_starts
-from core.evaluate import spans
-from core.evaluate.spans import Metrics
-from core.jit import readonly
-from core.lexicon.trie import Trie
+from tagsmith.core.base.arrays import Ids, Places
+from tagsmith.core.base.jit import readonly
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.labels.segmentation import is_coding, split, word_starts
+from tagsmith.core.evaluate import spans
+from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.features.lexicon.trie import Trie
 
 _WORDS = ("B-W", "I-W")
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyScore:
-    """How words fare that the training text has (in vocabulary) and lacks (out of it); percentages."""
+    """Recall of words in and out of the vocabulary of the training text, in percent."""
 
     out_of_vocabulary: int  # words of the test text
     out_of_vocabulary_rate: float
@@ -32,12 +32,12 @@ class VocabularyScore:
 
 
 def codes_words(names: Sequence[str]) -> bool:
-    """Whether labels do nothing but cut text into words."""
+    """Whether the labels only segment text into words."""
     return is_coding(names) and all(split(name)[1] is None for name in names)
 
 
 def evaluate(names: Sequence[str], gold: Ids, predicted: Ids, offsets: Places) -> Metrics:
-    """Score labels: by words where they code words, else by spans. Accuracy is always that of labels."""
+    """Score labels: by words if they encode words, else by spans. Accuracy is always that of labels."""
     if not codes_words(names):
         return spans.evaluate(names, gold, predicted, offsets)
     found = spans.evaluate(
@@ -49,7 +49,7 @@ def evaluate(names: Sequence[str], gold: Ids, predicted: Ids, offsets: Places) -
 
 
 def sentence_counts(names: Sequence[str], gold: Ids, predicted: Ids, offsets: Places) -> NDArray[np.int64]:
-    """`spans.sentence_counts`, of words where labels code words."""
+    """Return `spans.sentence_counts`, of words if the labels encode words."""
     if codes_words(names):
         gold, predicted = _as_words(names, gold, offsets), _as_words(names, predicted, offsets)
         names = _WORDS
@@ -63,7 +63,7 @@ def _as_words(names: Sequence[str], labels: Ids, offsets: Places) -> Ids:
 def vocabulary_score(
     train: Corpus, test: Corpus, names: Sequence[str], predicted: Ids
 ) -> VocabularyScore | None:
-    """Score words of a labelled corpus by whether another one has them; None where labels code no words."""
+    """Score the words of `test` by whether `train` has them; None if the labels do not encode words."""
     if train.labels is None or test.labels is None or not codes_words(names):
         return None
     begins, lengths = _words(test, test.labels)
@@ -83,13 +83,13 @@ def _percent(part: int, whole: int) -> float:
 
 
 def _words(corpus: Corpus, labels: Column) -> tuple[Places, Places]:
-    """Where the words of a corpus begin, and their lengths."""
+    """Return the starts and the lengths of the words of a corpus."""
     begins = np.flatnonzero(word_starts(labels.vocabulary.strings(), labels.ids, corpus.offsets))
     return begins, np.diff(np.append(begins, corpus.tokens))
 
 
 def _right(begins: Places, lengths: Places, starts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether each word is among those that start as `starts` says."""
+    """Whether each word is one of the words that `starts` marks."""
     bounds = np.append(starts, True)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(starts)])
     stops = begins + lengths
@@ -98,12 +98,12 @@ def _right(begins: Places, lengths: Places, starts: NDArray[np.bool_]) -> NDArra
 
 
 def _known(train: Corpus, test: Corpus, begins: Places, lengths: Places) -> NDArray[np.bool_]:
-    """Whether each word of `test` is one of `train`."""
+    """Whether each word of `test` is a word of `train`."""
     assert train.labels is not None
     column, other = train.columns[0], test.columns[0].vocabulary
     _, size = _words(train, train.labels)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(size)])
-    # The words of a corpus stand one after the other without a gap.
+    # The words of a corpus are adjacent.
     trie, _ = Trie.of(column.ids, starts)
     ids = column.vocabulary.lookup(other.text, other.offsets[:-1], other.offsets[1:])
     tokens = readonly(ids[test.columns[0].ids], np.int32)

@@ -1,7 +1,7 @@
-"""Whether two taggings of one corpus differ by more than chance.
+"""Significance of the difference between two taggings of one corpus.
 
-Paired bootstrap of span F1 over sentences (Efron and Tibshirani 1993; for this use Berg-Kirkpatrick, Burkett and Klein
-2012), and McNemar's test on tokens.
+Paired bootstrap of span F1 over sentences (Efron and Tibshirani 1993; Berg-Kirkpatrick, Burkett and Klein 2012), and
+McNemar's test on tokens.
 """
 
 import math
@@ -11,22 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.jit import kernel, readonly
+from tagsmith.core.base.hashing import GOLDEN, scaled_below, splitmix64
+from tagsmith.core.base.jit import kernel, readonly
 
-#: With fewer discordant tokens McNemar's test is exact; with more, chi-square is as good.
+#: With fewer discordant tokens, the exact McNemar test is used. With more, the chi-square approximation is accurate.
 EXACT_BELOW = 25
-#: Sentences drawn between two chances to stop: some hundredths of a second.
+#: Sentences drawn between two points at which the caller can stop: some hundredths of a second.
 SLICE_DRAWS = 4_000_000
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_M1 = np.uint64(0xBF58476D1CE4E5B9)
-_M2 = np.uint64(0x94D049BB133111EB)
 _MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """The difference in F1 (head less base, points of 100), its interval, and how likely chance makes one as large."""
+    """The difference in F1 (head minus base, in points of 100), its confidence interval and p-value."""
 
     difference: float
     low: float
@@ -36,11 +34,11 @@ class Bootstrap:
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Tokens that only one side has right, and how likely they would be shared as unevenly by chance."""
+    """Tokens that only one side labels correctly, and the p-value of their difference."""
 
     only_base: int
     only_head: int
-    #: Chi-square with continuity correction; None when the test is exact.
+    #: Chi-square with continuity correction; None for the exact test.
     statistic: float | None
     p_value: float
 
@@ -50,22 +48,19 @@ def _resample(
     counts: NDArray[np.int64], first: int, last: int, seed: np.uint64, sums: NDArray[np.int64],
     f1: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """F1 of every tagging on resamples `first` to `last`, all of the same sentences.
+    """Compute F1 of every tagging on resamples `first` to `last`; all taggings use the same sentences.
 
-    Draw j of resample r is output r * S + j of splitmix64, scaled to S by its upper half: no state to carry, so any
-    slice of the resamples gives the same numbers.
+    Draw j of resample r is output r * S + j of splitmix64, scaled to S by its upper half. There is no state to carry,
+    so any slice of the resamples gives the same numbers.
     """
     sentences, columns = counts.shape
     for r in range(first, last):
         for k in range(columns):
             sums[k] = 0
-        at = seed + np.uint64(r) * np.uint64(sentences) * _GOLDEN
+        at = seed + np.uint64(r) * np.uint64(sentences) * GOLDEN
         for _ in range(sentences):
-            at += _GOLDEN
-            z = (at ^ (at >> np.uint64(30))) * _M1
-            z = (z ^ (z >> np.uint64(27))) * _M2
-            z ^= z >> np.uint64(31)
-            drawn = np.int64(((z >> np.uint64(32)) * np.uint64(sentences)) >> np.uint64(32))
+            at += GOLDEN
+            drawn = scaled_below(splitmix64(at), sentences)
             for k in range(columns):
                 sums[k] += counts[drawn, k]
         for m in range(columns // 3):
@@ -77,9 +72,9 @@ def _resample(
 def resampled_f1(
     counts: Sequence[NDArray[np.int64]], resamples: int, seed: int
 ) -> Generator[float, None, NDArray[np.float64]]:
-    """(resamples, taggings): F1 of each tagging on sentences drawn with replacement, the same for all.
+    """Return F1 of each tagging, (resamples, taggings), on sentences drawn with replacement.
 
-    `counts` are the `sentence_counts` of each tagging. Yields the fraction done, and can be closed at any yield.
+    All taggings use the same draws. `counts` are the `sentence_counts` of each tagging. Yields the fraction done.
     """
     packed = readonly(np.concatenate(counts, axis=1), np.int64)
     sentences = len(packed)
@@ -93,7 +88,7 @@ def resampled_f1(
 
 
 def f1_of(counts: NDArray[np.int64]) -> float:
-    """F1 of the whole."""
+    """Return F1 over all sentences."""
     correct, gold, predicted = counts.sum(axis=0).tolist()
     return 200.0 * correct / (gold + predicted) if gold + predicted else 0.0
 
@@ -101,22 +96,22 @@ def f1_of(counts: NDArray[np.int64]) -> float:
 def bootstrap(
     base: NDArray[np.float64], head: NDArray[np.float64], observed: float, confidence: float
 ) -> Bootstrap:
-    """Judge an observed difference by those of the resamples.
+    """Test an observed difference against the differences of the resamples.
 
-    The interval is of percentiles. The differences of resamples lie around the observed one as that lies around the
-    true one; so the p-value is the share of them that are at least as far from it as it is from nothing, the observed
-    itself counted in, so that it is never zero.
+    The interval is the percentile interval. Differences of resamples are distributed around the observed difference as
+    that is around the true one. So the p-value is the share of them that are at least as far from the observed
+    difference as it is from zero. The observed difference is included, so the p-value is never zero.
     """
     differences = head - base
     low, high = np.quantile(differences, [(1 - confidence) / 2, (1 + confidence) / 2])
-    # Sums in another order differ in the last digits; what is equal should count as equal.
+    # Rounding depends on the order of a sum; the tolerance makes equal differences count as equal.
     far = np.abs(differences - observed) >= abs(observed) - 1e-9
     p_value = (1 + int(far.sum())) / (1 + differences.size)
     return Bootstrap(observed, float(low), float(high), p_value)
 
 
 def mcnemar(base_right: NDArray[np.bool_], head_right: NDArray[np.bool_]) -> McNemar:
-    """Judge which tokens each side has right. Tokens count as independent, which neighbours are not quite."""
+    """Run McNemar's test on tokens. It assumes independent tokens, which holds only roughly within a sentence."""
     only_base = int((base_right & ~head_right).sum())
     only_head = int((head_right & ~base_right).sum())
     discordant = only_base + only_head

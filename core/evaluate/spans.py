@@ -1,4 +1,4 @@
-"""Span precision, recall and F1 as `conlleval` counts them, and token accuracy."""
+"""Span precision, recall and F1 as computed by `conlleval`, and token accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluate.chunks import ChunkRules, Flags, boundaries, with_pauses
+from tagsmith.core.corpus.labels.chunks import ChunkRules, Flags, boundaries, with_pauses
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Tokens `start` to `stop` - 1 are a chunk of `type`."""
+class TokenSpan:
+    """A chunk of `type`: tokens `start` to `stop` - 1."""
 
     type: str
     start: int
@@ -22,7 +22,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SpanScore:
-    """Percentages and the counts behind them."""
+    """Scores in percent, and the counts they are computed from."""
 
     precision: float
     recall: float
@@ -40,7 +40,7 @@ class SpanScore:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How well predicted labels agree with gold ones; percentages from 0 to 100."""
+    """Agreement of predicted labels with gold labels, in percent."""
 
     precision: float
     recall: float
@@ -56,7 +56,7 @@ class Metrics:
     by_type: dict[str, SpanScore]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 
@@ -70,7 +70,7 @@ def evaluate(
     predicted: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> Metrics:
-    """Score `predicted` against `gold`, both ids in `label_names`; sentence i is tokens offsets[i]:offsets[i+1]."""
+    """Score `predicted` against `gold`. Both are ids in `label_names`; sentence i is offsets[i]:offsets[i+1]."""
     found = _find(label_names, gold, predicted, offsets)
     kinds = len(found.type_names)
     correct_by = np.bincount(found.gold_types[found.correct], minlength=kinds)
@@ -104,7 +104,7 @@ def sentence_counts(
     predicted: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """(sentences, 3): spans that are correct, in gold and predicted, of each sentence; `evaluate` sums them."""
+    """Return the counts of correct, gold and predicted spans of each sentence, (sentences, 3)."""
     found = _find(label_names, gold, predicted, offsets)
     places = (found.correct, found.gold, found.predicted)
     sentences = offsets.size - 1
@@ -112,11 +112,11 @@ def sentence_counts(
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) -> list[Span]:
-    """The chunks of one sentence.
+def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) -> list[TokenSpan]:
+    """Return the chunks of one sentence.
 
-    `label_names` are all labels the sentence could have had. They tell plain classes, BIOES and the rest apart where
-    one sentence might not; without them the sentence's own labels are asked.
+    `label_names` are all possible labels. They determine the coding (plain classes, BIOES and so on) where the labels
+    of one sentence are ambiguous. Without them, the labels of the sentence determine it.
     """
     names = tuple(label_names or ())
     if not label_names or not set(labels) <= set(names):
@@ -126,11 +126,11 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
     ids = np.array([*(place[label] for label in labels), pause], np.int64)
     starts, ends, types = boundaries(rules, ids, pause)
     ends[-1] = True
-    spans: list[Span] = []
+    spans: list[TokenSpan] = []
     first = -1
     for token in range(ids.size):
         if first >= 0 and (ends[token] or starts[token]):
-            spans.append(Span(rules.type_names[types[first]], first, token))
+            spans.append(TokenSpan(rules.type_names[types[first]], first, token))
             first = -1
         if starts[token]:
             first = token
@@ -139,15 +139,15 @@ def spans_of(labels: Sequence[str], label_names: Sequence[str] | None = None) ->
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Found:
-    """Where chunks stand in the row of all sentences: each by a place of its own, at which its type is told."""
+    """Positions of chunks in the row of all sentences. The type of a chunk is found at its position."""
 
     type_names: tuple[str, ...]
-    pauses: NDArray[np.int64]  # (sentences,): place of the break after each sentence
+    pauses: NDArray[np.int64]  # (sentences,) position of the break after each sentence
     gold_types: NDArray[np.int64]  # (row,)
     predicted_types: NDArray[np.int64]  # (row,)
-    gold: NDArray[np.int64]  # places where gold chunks start
-    predicted: NDArray[np.int64]  # places where predicted chunks start
-    correct: NDArray[np.int64]  # places where chunks found correctly have their last token
+    gold: NDArray[np.int64]  # positions where gold chunks start
+    predicted: NDArray[np.int64]  # positions where predicted chunks start
+    correct: NDArray[np.int64]  # positions of the last tokens of correct chunks
 
 
 def _find(
@@ -158,14 +158,14 @@ def _find(
 ) -> _Found:
     _check(len(label_names), gold, predicted, offsets)
     rules = ChunkRules.of(label_names)
-    # Each sentence is followed by a break, which is outside.
+    # Each sentence is followed by a break, which is outside of all chunks.
     pauses = offsets[1:] + np.arange(offsets.size - 1)
     pause = len(label_names)
     g, p = with_pauses(gold, offsets, pause)[0], with_pauses(predicted, offsets, pause)[0]
     gold_starts, gold_ends, gold_types = boundaries(rules, g, pause)
     predicted_starts, predicted_ends, predicted_types = boundaries(rules, p, pause)
     both_start = gold_starts & predicted_starts & (gold_types == predicted_types)
-    apart = (gold_ends != predicted_ends) | (gold_types != predicted_types)
+    diverge = (gold_ends != predicted_ends) | (gold_types != predicted_types)
     return _Found(
         rules.type_names,
         pauses,
@@ -173,28 +173,28 @@ def _find(
         predicted_types,
         np.flatnonzero(gold_starts),
         np.flatnonzero(predicted_starts),
-        _correct_places(both_start, gold_ends & predicted_ends, apart),
+        _correct_places(both_start, gold_ends & predicted_ends, diverge),
     )
 
 
 @lru_cache(maxsize=64)
 def _rules_of(names: tuple[str, ...]) -> tuple[ChunkRules, dict[str, int]]:
-    """Rules and ids for a set of labels; a server asks again and again for those of its few models."""
+    """Return the rules and ids of a set of labels. Cached, because a server uses few models."""
     return ChunkRules.of(names), {name: number for number, name in enumerate(names)}
 
 
-def _correct_places(both_start: Flags, both_end: Flags, apart: Flags) -> NDArray[np.int64]:
-    """Places of the last tokens of the chunks found correctly.
+def _correct_places(both_start: Flags, both_end: Flags, diverge: Flags) -> NDArray[np.int64]:
+    """Return the positions of the last tokens of correct chunks.
 
-    The scorer walks along the row. A chunk both sides start together is correct if both end it together before
-    they part, that is before only one of them ends or their types differ. So what counts of the row is where both
-    end or they part, and whether a common start lies between one such place and the next.
+    A chunk that both sides start together is correct if both end it together before they diverge, that is before only
+    one of them ends or their types differ. So only the positions matter where both end or they diverge, and whether a
+    common start lies between two such positions.
     """
-    places = np.flatnonzero(both_end | apart)
+    places = np.flatnonzero(both_end | diverge)
     begun = np.concatenate([np.zeros(1, np.int64), np.cumsum(both_start)])  # begun[t]: common starts before t
     since = np.concatenate([np.zeros(1, np.int64), places])
     open_at = begun[np.append(places, both_start.size)] > begun[since]
-    # Whatever is open at the end of all was never contradicted.
+    # A chunk that is still open at the end is correct.
     closed_well = np.append(both_end[places], True)
     ends = np.append(places, both_start.size)[open_at & closed_well]
     last: NDArray[np.int64] = ends - 1
@@ -205,9 +205,9 @@ def _check(
     labels: int, gold: NDArray[np.int32], predicted: NDArray[np.int32], offsets: NDArray[np.int64]
 ) -> None:
     if gold.ndim != 1 or gold.shape != predicted.shape:
-        raise ValueError("gold and predicted must be arrays of the same length")
+        raise ValueError("Arrays gold and predicted must have the same length.")
     if offsets.size < 1 or offsets[0] != 0 or offsets[-1] != gold.size or (np.diff(offsets) < 0).any():
-        raise ValueError("offsets must rise from 0 to the number of tokens")
+        raise ValueError("Array offsets must rise from 0 to the number of tokens.")
     for ids in (gold, predicted):
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < labels:
-            raise ValueError("an id is not one of the labels")
+            raise ValueError("Every id must be the id of a label.")

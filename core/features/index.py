@@ -1,10 +1,8 @@
-"""The feature index: an open-addressing table from a 64-bit mix of (template, value ids) to an attribute row.
+"""The feature index: an open-addressing table from a 64-bit hash of (template, value codes) to an attribute.
 
-No string is formed here. A key is the finished mix of a template's identity and the codes of its values; with ten
-million attributes the chance that any two share a key is about 3 in a million; nothing is stored to tell them apart.
-
-Codes of values in a column: a vocabulary id (>= 0), `UNKNOWN` for a value the vocabulary lacks, or a boundary code
-for a place outside the sentence. A template that meets UNKNOWN makes no feature there.
+No strings are built. A key is the hash of a template's identity and the codes of its values (see `columns.codes`).
+Colliding keys are not detected: with ten million attributes, the probability that any two collide is about 3 in a
+million. A template with an UNKNOWN value makes no feature.
 """
 
 from collections.abc import Sequence
@@ -14,48 +12,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.vocabulary import Vocabulary
-from core.features.settled import Features, Place
-from core.features.template import MAX_ROW, Template, wapiti_boundary
-from core.inference import vector as v
-from core.jit import inlined, inner, kernel, readonly
-
-UNKNOWN = -1
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.hash_table import Table, capacity_for, empty_cells, find, insert
+from tagsmith.core.base.hashing import fnv1a, murmur_finish
+from tagsmith.core.base.jit import inlined, kernel, readonly
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.codes import UNKNOWN, boundary_code
+from tagsmith.core.features.resolved import Features, ResolvedSlot
+from tagsmith.core.features.templates.template import MAX_ROW, Template, wapiti_boundary
 
 _C1 = np.uint64(0x87C37B91114253D5)
 _C2 = np.uint64(0x4CF5AD432745937F)
-_M1 = np.uint64(0xFF51AFD7ED558CCD)
-_M2 = np.uint64(0xC4CEB9FE1A85EC53)
 _N5 = np.uint64(0x52DCE729)
 
 
 class Slots(NamedTuple):
-    """Templates of one kind as arrays: template t joins slots `starts[t]:starts[t+1]`."""
+    """The templates of one kind as arrays. Template t joins the slots `starts[t]:starts[t+1]`."""
 
-    seeds: NDArray[np.uint64]  # (templates,) mix of the template's identity
+    seeds: NDArray[np.uint64]  # (templates,) the hash of the template's identity
     starts: NDArray[np.int32]  # (templates + 1,)
     rows: NDArray[np.int32]  # (slots,)
     columns: NDArray[np.int32]  # (slots,)
-    anchors: NDArray[np.int32]  # (slots,) what a row counts from: _TOKEN, _START or _END
-    outside: NDArray[
-        np.int32
-    ]  # (slots, 2 * MAX_ROW) codes of the places before a sentence, then of those after it
-    skipped: int  # tokens at the start of a sentence without features: 1 for edges, which need a token before
+    anchors: NDArray[np.int32]  # (slots,) what the row is relative to: _TOKEN, _START or _END
+    outside: NDArray[np.int32]  # (slots, 2 * MAX_ROW) codes of the positions before a sentence, then after it
+    skipped: int  # tokens without features at the start of a sentence: 1 for label pairs, else 0
 
 
-# What a row counts from.
+# What a row is relative to.
 _TOKEN, _START, _END = range(3)
 _ANCHORS = {"token": _TOKEN, "start": _START, "end": _END}
 
 
-def boundary_code(row: int) -> int:
-    """Code a place so many tokens outside a sentence; even before its start, odd after its end."""
-    return 2 * row if row < 0 else -2 * row - 1
-
-
 @inlined
 def code_at(slots: Slots, s: int, codes: NDArray[np.int32], begin: int, end: int, token: int) -> int:
-    """Code what slot s sees at a token of the sentence `begin:end`: the column's value there, else a boundary."""
+    """The code of slot s at a token of the sentence `begin:end`: the value of its column, or a boundary."""
     anchor = slots.anchors[s]
     position = slots.rows[s] + (token if anchor == _TOKEN else begin if anchor == _START else end)
     if position < begin:
@@ -65,32 +55,27 @@ def code_at(slots: Slots, s: int, codes: NDArray[np.int32], begin: int, end: int
     return int(codes[slots.columns[s], position])
 
 
-def boundary_row(code: int) -> int:
-    """Say which boundary a code means: -1 just before the start, +1 just after the end."""
-    return code // 2 if code % 2 == 0 else (-code - 1) // 2
-
-
 def slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
-    """Pack the settled templates of single labels for the kernels; `vocabularies` are those that code the columns."""
+    """Pack the templates of single labels for kernels. `vocabularies` are those of the columns."""
     return _packed(features, features.unigrams, features.slots, vocabularies, 0)
 
 
 def edge_slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
-    """Pack the settled templates of label pairs."""
+    """Pack the templates of label pairs for kernels."""
     return _packed(features, features.rich, features.edge_slots, vocabularies, 1)
 
 
 def _packed(
     features: Features,
     templates: tuple[Template, ...],
-    slots: tuple[tuple[Place, ...], ...],
+    slots: tuple[tuple[ResolvedSlot, ...], ...],
     vocabularies: Sequence[Vocabulary],
     skipped: int,
 ) -> Slots:
     flat = [(template, place) for template, places in zip(templates, slots, strict=True) for place in places]
     outside = [_outside(template, place, features, vocabularies) for template, place in flat]
     return Slots(
-        seeds=readonly(np.array([_seed(t.identity) for t in templates], np.uint64), np.uint64),
+        seeds=readonly(np.array([fnv1a(t.identity) for t in templates], np.uint64), np.uint64),
         starts=readonly(np.cumsum([0, *map(len, slots)]), np.int32),
         rows=readonly(np.array([place.slot.row for _, place in flat]), np.int32),
         columns=readonly(np.array([place.column for _, place in flat]), np.int32),
@@ -101,14 +86,14 @@ def _packed(
 
 
 def _outside(
-    template: Template, place: Place, features: Features, vocabularies: Sequence[Vocabulary]
+    template: Template, place: ResolvedSlot, features: Features, vocabularies: Sequence[Vocabulary]
 ) -> list[int]:
-    """Codes of the places outside a sentence, as a slot sees them."""
+    """The codes of the positions outside a sentence, as a slot reads them."""
     rows = [min(distance, template.reach) * sign for sign in (-1, 1) for distance in range(1, MAX_ROW + 1)]
     derived = place.column - features.columns
     if not 0 <= derived < len(features.derived) or not features.derived[derived][1].outside:
         return [boundary_code(row) for row in rows]
-    # The names of these places go through the column's function; what that gives is a value like any other.
+    # The names of these positions are derived like values.
     function = features.derived[derived][1].function()
     values = {row: function(wapiti_boundary(row)) for row in set(rows)}
     ids = {
@@ -118,14 +103,6 @@ def _outside(
     return [ids[row] for row in rows]
 
 
-def _seed(text: str) -> int:
-    """FNV-1a over the identity: stable everywhere, so that a model made on one machine serves on another."""
-    value = 0xCBF29CE484222325
-    for byte in text.encode():
-        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return value
-
-
 @inlined
 def _rotated(x: np.uint64, r: int) -> np.uint64:
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
@@ -133,17 +110,13 @@ def _rotated(x: np.uint64, r: int) -> np.uint64:
 
 @inlined
 def _finished(h: np.uint64) -> np.uint64:
-    h ^= h >> np.uint64(33)
-    h *= _M1
-    h ^= h >> np.uint64(33)
-    h *= _M2
-    h ^= h >> np.uint64(33)
+    h = murmur_finish(h)
     return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty cell
 
 
 @inlined
 def _mixed(h: np.uint64, code: Any) -> np.uint64:
-    """Fold one value's code into the key."""
+    """Mix the code of a value into the hash."""
     k = np.uint64(code) * _C1
     k = _rotated(k, 31) * _C2
     return _rotated(h ^ k, 27) * np.uint64(5) + _N5
@@ -153,7 +126,7 @@ def _mixed(h: np.uint64, code: Any) -> np.uint64:
 def feature_key(
     slots: Slots, template: int, codes: NDArray[np.int32], begin: int, end: int, token: int
 ) -> np.uint64:
-    """Mix the key of one template at one token of the sentence `begin:end`; 0 when it makes no feature there."""
+    """The key of a template at a token of the sentence `begin:end`, or 0 if it makes no feature there."""
     if token - begin < slots.skipped:
         return np.uint64(0)
     h = slots.seeds[template]
@@ -180,7 +153,7 @@ def _keys(
 def keys_of(
     slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64], values: NDArray[np.int32]
 ) -> NDArray[np.uint64]:
-    """The keys of attributes given by their template and value codes: what `feature_key` finds in text."""
+    """The keys of attributes given by template and value codes, equal to those that `feature_key` computes in text."""
     keys = np.empty(len(templates), np.uint64)
     _keys(slots, readonly(templates, np.int16), readonly(starts, np.int64), readonly(values, np.int32), keys)
     return keys
@@ -189,53 +162,39 @@ def keys_of(
 def columns_of_values(
     slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """The column that each value of attributes belongs to, given by their template and where their values start."""
+    """The column of each value of attributes that are given by their templates and the starts of their values."""
     arity = np.diff(starts)
     within = np.arange(starts[-1]) - np.repeat(starts[:-1], arity)
     return np.asarray(slots.columns[np.repeat(slots.starts[templates].astype(np.int64), arity) + within])
 
 
-@inlined
-def find(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64) -> int:
-    """Look a key up: its row, or -1."""
-    mask = np.uint64(keys.shape[0] - 1)
-    cell = key & mask
-    while keys[cell] != np.uint64(0):
-        if keys[cell] == key:
-            return int(rows[cell])
-        cell = (cell + np.uint64(1)) & mask
-    return -1
+class _Text(NamedTuple):
+    """A coded corpus, and buffers for its keys and attributes."""
+
+    codes: NDArray[np.int32]  # (columns, tokens)
+    offsets: NDArray[np.int64]  # (sentences + 1,)
+    keys: NDArray[np.uint64]  # (tokens of the longest sentence * templates,) scratch
+    attributes: NDArray[np.int32]  # (tokens, templates) the attribute, or -1
 
 
-@inner
-def _insert(keys: NDArray[np.uint64], rows: NDArray[np.int32], key: np.uint64, row: int) -> None:
-    mask = np.uint64(keys.shape[0] - 1)
-    cell = key & mask
-    while keys[cell] != np.uint64(0):
-        cell = (cell + np.uint64(1)) & mask
-    keys[cell] = key
-    rows[cell] = row
+class _Growing(NamedTuple):
+    """A hash table of the features seen so far. The caller replaces it when it is half full."""
+
+    keys: NDArray[np.uint64]  # (cells,)
+    rows: NDArray[np.int32]  # (cells,)
+    counts: NDArray[np.int64]  # (cells / 2,) occurrences of each feature
+    seen_at: NDArray[np.int64]  # (cells / 2,) the first occurrence, as token * templates + template
 
 
 @kernel
-def _collect(
-    slots: Slots,
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    first_sentence: int,
-    keys: NDArray[np.uint64],
-    rows: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    seen_at: NDArray[np.int64],
-    size: int,
-    sentence_keys: NDArray[np.uint64],
-    attributes: NDArray[np.int32],
-) -> tuple[int, int]:
+def _collect(slots: Slots, text: _Text, table: _Growing, first_sentence: int, size: int) -> tuple[int, int]:
     """Number the features of the sentences from `first_sentence` on, until the table is half full.
 
-    Returns the next sentence and the number of features so far; the caller grows the table and goes on. The keys of a
-    sentence are all mixed, and their cells asked for, before the first is looked up.
+    `size` features have numbers already. Returns the next sentence and the new size. All keys of a sentence are
+    computed, and their cells prefetched, before the first look-up.
     """
+    codes, offsets, sentence_keys, attributes = text.codes, text.offsets, text.keys, text.attributes
+    keys, rows, counts, seen_at = table.keys, table.rows, table.counts, table.seen_at
     mask = np.uint64(keys.shape[0] - 1)
     templates = slots.seeds.shape[0]
     for sentence in range(first_sentence, offsets.shape[0] - 1):
@@ -277,7 +236,7 @@ def _rehash(
 ) -> None:
     for cell in range(keys.shape[0]):
         if keys[cell] != np.uint64(0):
-            _insert(new_keys, new_rows, keys[cell], rows[cell])
+            insert(new_keys, new_rows, keys[cell], rows[cell])
 
 
 @kernel
@@ -287,7 +246,7 @@ def _renumbered(
     starts: NDArray[np.int64],
     flat: NDArray[np.int32],
 ) -> None:
-    """Turn (tokens, templates) into rows of attributes a token, dropping those under the cutoff."""
+    """Compress (tokens, templates) to a list of attributes per token, without those under the cutoff."""
     n = 0
     for token in range(attributes.shape[0]):
         starts[token] = n
@@ -325,64 +284,35 @@ def _looked_up(
 
 
 @dataclass(frozen=True)
-class Table:
-    """A frozen index: cells of (key, attribute row), capacity a power of two, at most half full."""
-
-    keys: NDArray[np.uint64]
-    rows: NDArray[np.int32]
-
-    @staticmethod
-    def of(keys: NDArray[np.uint64]) -> "Table":
-        """Build the table of `keys`, whose rows are their positions."""
-        cells, rows = _cells(_capacity(len(keys)))
-        _fill(cells, rows, readonly(keys, np.uint64))
-        return Table(readonly(cells, np.uint64), readonly(rows, np.int32))
-
-
-@kernel
-def _fill(cells: NDArray[np.uint64], rows: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
-    for row in range(keys.shape[0]):
-        _insert(cells, rows, keys[row], row)
-
-
-def _capacity(entries: int) -> int:
-    return max(16, 1 << (2 * entries - 1).bit_length()) if entries else 16
-
-
-def _cells(capacity: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    return np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int32)
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """The attributes of each token: token t has `rows[starts[t]:starts[t+1]]`."""
+class TokenAttributes:
+    """The attributes of each token. Token t has `rows[starts[t]:starts[t+1]]`."""
 
     starts: NDArray[np.int64]  # (tokens + 1,)
     rows: NDArray[np.int32]
 
 
-def _attributes(starts: NDArray[np.int64], flat: NDArray[np.int32]) -> Attributes:
+def _attributes(starts: NDArray[np.int64], flat: NDArray[np.int32]) -> TokenAttributes:
     used = flat if starts[-1] == len(flat) else flat[: starts[-1]].copy()
-    return Attributes(readonly(starts, np.int64), readonly(used, np.int32))
+    return TokenAttributes(readonly(starts, np.int64), readonly(used, np.int32))
 
 
 @dataclass(frozen=True)
 class FeatureIndex:
-    """Attributes numbered by frequency (hot rows share cache lines), ties by first sight."""
+    """Attributes numbered by frequency, so that frequent rows share cache lines. Ties are in order of occurrence."""
 
     slots: Slots
     table: Table
     keys: NDArray[np.uint64]  # (attributes,)
     counts: NDArray[np.int64]  # (attributes,)
-    #: Where each attribute was first seen, as token * templates + template: its values are read back from there.
+    #: The first occurrence of each attribute, as token * templates + template. Its values are read from there.
     seen_at: NDArray[np.int64]
 
     @property
     def size(self) -> int:
         return len(self.keys)
 
-    def look_up(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> Attributes:
-        """Find the attributes of another corpus, coded with the same vocabularies."""
+    def look_up(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> TokenAttributes:
+        """Find the attributes of another corpus that is coded with the same vocabularies."""
         tokens, templates = int(offsets[-1]), len(self.slots.seeds)
         starts, flat = np.zeros(tokens + 1, np.int64), np.empty(tokens * templates, np.int32)
         _looked_up(self.slots, codes, offsets, self.table.keys, self.table.rows, starts, flat)
@@ -391,29 +321,41 @@ class FeatureIndex:
 
 def build(
     slots: Slots, codes: NDArray[np.int32], offsets: NDArray[np.int64], cutoff: int
-) -> tuple[FeatureIndex, Attributes]:
-    """Number every feature of a corpus seen at least `cutoff` times, and give each token its attributes."""
+) -> tuple[FeatureIndex, TokenAttributes]:
+    """Number the features that occur at least `cutoff` times in a corpus, and return the attributes of each token."""
     tokens, templates = int(offsets[-1]), len(slots.seeds)
     longest = int(np.max(np.diff(offsets), initial=0))
-    attributes = np.empty((tokens, templates), np.int32)
-    cells, rows = _cells(_capacity(max(tokens, longest * templates)))
-    counts, seen_at = np.zeros(len(cells) // 2, np.int64), np.zeros(len(cells) // 2, np.int64)
-    sentence_keys = np.empty(longest * templates, np.uint64)
+    text = _Text(
+        codes,
+        offsets,
+        np.empty(longest * templates, np.uint64),
+        np.empty((tokens, templates), np.int32),
+    )
+    table = _empty_table(capacity_for(max(tokens, longest * templates)))
     sentence, size = 0, 0
     while True:
-        sentence, size = _collect(
-            slots, codes, offsets, sentence, cells, rows, counts, seen_at, size, sentence_keys, attributes
-        )
+        sentence, size = _collect(slots, text, table, sentence, size)
         if sentence == len(offsets) - 1:
             break
-        grown, grown_rows = _cells(2 * len(cells))
-        _rehash(cells, rows, grown, grown_rows)
-        cells, rows = grown, grown_rows
-        counts, seen_at = np.concatenate([counts, counts * 0]), np.concatenate([seen_at, seen_at * 0])
+        table = _grown(table)
     keys = np.zeros(size, np.uint64)
-    filled = cells != 0
-    keys[rows[filled]] = cells[filled]
-    return _by_frequency(slots, keys, counts[:size], seen_at[:size], cutoff, attributes)
+    filled = table.keys != 0
+    keys[table.rows[filled]] = table.keys[filled]
+    return _by_frequency(slots, keys, table.counts[:size], table.seen_at[:size], cutoff, text.attributes)
+
+
+def _empty_table(capacity: int) -> _Growing:
+    keys, rows = empty_cells(capacity)
+    return _Growing(keys, rows, np.zeros(capacity // 2, np.int64), np.zeros(capacity // 2, np.int64))
+
+
+def _grown(table: _Growing) -> _Growing:
+    """A table with the same features and twice the cells."""
+    grown = _empty_table(2 * len(table.keys))
+    _rehash(table.keys, table.rows, grown.keys, grown.rows)
+    grown.counts[: len(table.counts)] = table.counts
+    grown.seen_at[: len(table.seen_at)] = table.seen_at
+    return grown
 
 
 def _by_frequency(
@@ -423,7 +365,8 @@ def _by_frequency(
     seen_at: NDArray[np.int64],
     cutoff: int,
     attributes: NDArray[np.int32],
-) -> tuple[FeatureIndex, Attributes]:
+) -> tuple[FeatureIndex, TokenAttributes]:
+    """Renumber the features by frequency, and drop those under the cutoff."""
     order = np.argsort(-counts, kind="stable")
     order = order[: int(np.searchsorted(-counts[order], -cutoff, side="right"))]
     new_row = np.full(len(counts), -1, np.int32)

@@ -1,23 +1,21 @@
-"""Ready-made feature sets: functions of the number of attribute columns a corpus has."""
+"""Ready-made feature sets: functions of the number of attribute columns of a corpus."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from core.features.derived import Derived
-from core.features.matched import (
-    SIDES,
-    MatchedSpec,
-    SameColumn,
-    WordColumn,
-    WordLengthColumn,
-    WordPairColumn,
-)
+from tagsmith.core.features.columns.derived import Derived
+from tagsmith.core.features.columns.matched.kinds import MatchedSpec
+from tagsmith.core.features.columns.matched.same import SameColumn
+from tagsmith.core.features.columns.matched.word import WordColumn
+from tagsmith.core.features.columns.matched.word_length import WordLengthColumn
+from tagsmith.core.features.columns.matched.word_pair import WordPairColumn
+from tagsmith.core.features.lexicon.trie import SIDES
 
 Preset = Literal["chunking", "ner", "pos", "segmentation", "generic"]
-#: Templates in CRF++'s syntax, and the derived columns that they name.
+#: Templates in CRF++'s syntax, and the derived and matched columns that they name.
 FeatureSet = tuple[str, Mapping[str, Derived | MatchedSpec]]
 
-#: How a word is written, by the names that templates below have for it.
+#: Columns for the spelling of a word, by the names used in the templates below.
 _SPELLING = {
     "low": Derived(kind="lower"),
     "shape": Derived(kind="collapsed-shape"),
@@ -28,7 +26,7 @@ _SPELLING = {
 
 
 def _chunking(columns: int) -> FeatureSet:
-    """CRF++'s chunking set: a word window with bigrams and, where there is a second column, its n-grams."""
+    """CRF++'s chunking set: a word window with bigrams and, if there is a second column, its n-grams."""
     words = [f"U0{i}:%x[{row},0]" for i, row in enumerate(range(-2, 3))]
     words += ["U05:%x[-1,0]/%x[0,0]", "U06:%x[0,0]/%x[1,0]"]
     tags: list[str] = []
@@ -40,9 +38,9 @@ def _chunking(columns: int) -> FeatureSet:
 
 
 def _ner(columns: int) -> FeatureSet:
-    """Names: words and how they are written in a window, affixes, where sentences begin, bags of near words.
+    """Named entities: words and their spelling in a window, affixes, sentence starts, bags of nearby words.
 
-    The templates that work in CoNLL-2002 and 2003 systems (Carreras et al. 2002; Finkel et al. 2005), no lexicons.
+    The templates are those of CoNLL-2002 and 2003 systems (Carreras et al. 2002; Finkel et al. 2005), without lexicons.
     """
     lines = [f"W{row:+d}:%x[{row},low]" for row in range(-2, 3)]
     lines += ["W:%x[0,0]", "WW-:%x[-1,low]/%x[0,low]", "WW+:%x[0,low]/%x[1,low]"]
@@ -53,7 +51,7 @@ def _ner(columns: int) -> FeatureSet:
     lines += [f"O{row:+d}:%x[{row},orth]" for row in range(-1, 2)]
     lines += ["WO+:%x[0,low]/%x[1,orth]", "WO-:%x[-1,low]/%x[0,orth]", "FO:%x[0,first]/%x[0,orth]"]
     lines += ["FL:%x[0,first]/%x[0,low]", "LEN:%x[0,len]"]
-    # One template text for several rows: a bag, which says that a word is near and not where.
+    # The same template text with different offsets is a bag: the word is near, but its position is not distinguished.
     lines += [f"NEXT:%x[{row},low]" for row in range(1, 5)]
     lines += [f"BEFORE:%x[{row},low]" for row in range(-4, 0)]
     lines += _further(columns)
@@ -74,10 +72,10 @@ def _pos(columns: int) -> FeatureSet:
 
 
 def _segmentation(columns: int) -> FeatureSet:
-    """Words from characters, a token each: n-grams in a window of two (Ng and Low 2004), repeats, classes, and words.
+    """Word segmentation, one token per character: n-grams in a window of two (Ng and Low 2004), repeats and classes.
 
-    The words are those of the training text (Sun et al. 2014, section 4.2): which start or end here, which bigrams meet
-    here, and how long the longest is that starts, ends or goes on here. Full-width forms count as the plain ones.
+    There are also words of the training text (Sun et al. 2014, section 4.2): those that start or end here, bigrams
+    whose second word starts here, and the length of the longest word here. Full-width forms are read as the plain ones.
     """
     lines = [f"C{row:+d}:%x[{row},char]" for row in range(-2, 3)]
     lines += [f"CC{row:+d}:%x[{row},char]/%x[{row + 1},char]" for row in range(-2, 2)]
@@ -112,7 +110,7 @@ def _segmentation(columns: int) -> FeatureSet:
 
 
 def _generic(columns: int) -> FeatureSet:
-    """A set that serves most tasks untuned: word window, affixes, shape, and a window of every other column."""
+    """A set that suits most tasks: a word window, affixes, shape, and a window of every other column."""
     lines = [f"W{row:+d}:%x[{row},0]" for row in range(-2, 3)]
     lines += ["WW-:%x[-1,0]/%x[0,0]", "WW+:%x[0,0]/%x[1,0]", "L:%x[0,lower]"]
     lines += [f"P{n}:%x[0,prefix{n}]" for n in range(1, 5)]
@@ -136,7 +134,7 @@ def _affixes(least: int, most: int) -> dict[str, Derived]:
 
 
 def _further(columns: int) -> list[str]:
-    """A window of each column behind the first, and its bigrams."""
+    """A window of each column after the first, and its bigrams."""
     lines: list[str] = []
     for column in range(1, columns):
         lines += [f"X{column}{row:+d}:%x[{row},{column}]" for row in range(-1, 2)]

@@ -1,4 +1,4 @@
-"""What features a spec makes, without training: of one sentence by name, of a corpus by number."""
+"""The features that a spec makes, without training: their names in a sentence, their counts in a corpus."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,31 +7,24 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.bag import Cells
-from core.corpus.corpus import Column, Corpus
-from core.corpus.vocabulary import Vocabulary
-from core.features.columns import Coder, Codes
-from core.features.index import (
-    UNKNOWN,
-    Slots,
-    boundary_row,
-    build,
-    code_at,
-    edge_slots_of,
-    slots_of,
-)
-from core.features.matching import NO_LEXICONS, Lexicons
-from core.features.settled import Features, Place
-from core.features.several import NO_CELLS, Family, attributes_of, learn_families
-from core.features.template import Template
+from tagsmith.core.corpus.bag import Cells
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.bags import BAG_NAME, NO_CELLS, BagIndex, attributes_of, learn_bags
+from tagsmith.core.features.columns.coder import Coder, Codes
+from tagsmith.core.features.columns.codes import UNKNOWN, boundary_row
+from tagsmith.core.features.index import Slots, build, code_at, edge_slots_of, slots_of
+from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
+from tagsmith.core.features.resolved import Features, ResolvedSlot
+from tagsmith.core.features.templates.template import Template
 
-#: Tokens whose attributes and labels are paired at a time: some 20 MB of places.
+#: Tokens whose attributes and labels are paired at a time. This takes about 20 MB.
 _SLICE_TOKENS = 100_000
 
 
 @dataclass(frozen=True)
-class TemplateCount:
-    """How many attributes a template makes in a corpus, and how often they occur there."""
+class TemplateFeatures:
+    """The number of attributes that a template makes in a corpus, and of their occurrences."""
 
     template: str
     attributes: int
@@ -39,18 +32,18 @@ class TemplateCount:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What a corpus would produce."""
+class PreviewCounts:
+    """The size of the model that training on a corpus would make."""
 
     tokens: int
     labels: int
     attributes: int
-    parameters: int  # weights to learn: of attributes with labels, and of label pairs
-    templates: tuple[TemplateCount, ...]
+    parameters: int  # the weights to learn, for attributes with labels and for label pairs
+    templates: tuple[TemplateFeatures, ...]
 
 
 def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
-    """One sentence as a corpus without labels; every row has a value for each name."""
+    """Make a corpus without labels from one sentence. Every row has one value per name."""
     columns = []
     for name, values in zip(names, zip(*rows, strict=True), strict=True):
         numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
@@ -60,18 +53,17 @@ def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
 
 
 def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> list[list[str]]:
-    """The features of every token by name, in the order of the templates, those of label pairs last.
+    """The names of the features of every token, in the order of the templates. Those of label pairs come last.
 
-    For a few sentences.
+    This is slow, and meant for a few sentences.
     """
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     kinds = _kinds(features, vocabularies)
-    families, _ = learn_families(features.several, corpus, 1, 0)
-    several = [
-        (family, part)
-        for family in families
-        for part in _entries(family).of_tokens(family.cells(corpus, coder.base), corpus.offsets)
+    bags, _ = learn_bags(features.bags, corpus, 1, 0)
+    tokens = coder.tokens_of(corpus)
+    in_bags = [
+        (bag, part) for bag in bags for part in _entries(bag).of_tokens(bag.cells(tokens), corpus.offsets)
     ]
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
@@ -82,22 +74,22 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
                     values = _values(slots, number, codes, begin, end, token)
                     if UNKNOWN not in values:
                         found.append(named(template, places[number], vocabularies, values))
-            for family, part in several:
+            for bag, part in in_bags:
                 entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
-                found += [family.spec.name(family.vocabulary[entry]) for entry in entries]
+                found += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
             out.append(found)
     return out
 
 
-def _entries(family: Family) -> Family:
-    """The family with its entries for attributes."""
-    return replace(family, attributes=np.arange(len(family.vocabulary), dtype=np.int32))
+def _entries(bag: BagIndex) -> BagIndex:
+    """The bag with its entries as attributes."""
+    return replace(bag, attributes=np.arange(len(bag.vocabulary), dtype=np.int32))
 
 
 def _kinds(
     features: Features, vocabularies: Sequence[Vocabulary]
-) -> tuple[tuple[Slots, tuple[Template, ...], tuple[tuple[Place, ...], ...]], ...]:
-    """Templates of single labels, and of label pairs."""
+) -> tuple[tuple[Slots, tuple[Template, ...], tuple[tuple[ResolvedSlot, ...], ...]], ...]:
+    """The templates of single labels, and those of label pairs."""
     return (
         (slots_of(features, vocabularies), features.unigrams, features.slots),
         (edge_slots_of(features, vocabularies), features.rich, features.edge_slots),
@@ -105,9 +97,12 @@ def _kinds(
 
 
 def named(
-    template: Template, places: Sequence[Place], vocabularies: Sequence[Vocabulary], values: Sequence[int]
+    template: Template,
+    places: Sequence[ResolvedSlot],
+    vocabularies: Sequence[Vocabulary],
+    values: Sequence[int],
 ) -> str:
-    """The name of the feature that a template makes of the codes of its values."""
+    """The name of the feature that a template makes from the codes of its values."""
     return template.joined(
         [
             vocabularies[place.column][code]
@@ -127,8 +122,8 @@ def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token
     ]
 
 
-def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Counts:
-    """Count what training on a corpus would have weights for."""
+def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> PreviewCounts:
+    """Count the attributes and weights that training on a corpus would have."""
     coder, codes = Coder.trained(features, corpus, lexicons)
     labels = 0
     gold = np.zeros(0, np.int64)
@@ -136,7 +131,7 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
         names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)
         labels = len(names_of)
     pairs = label_pairs(gold, corpus.offsets, labels)
-    # What a feature of each kind is joined with: at every token its label, or the pair that ends there.
+    # What the features of each kind are joined with: the label of each token, or the pair of labels that ends there.
     joined = ((gold, labels), (pairs, labels * labels))
     parameters = 0
     if features.edges:
@@ -150,31 +145,31 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
         made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
         occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
         cells, own = Cells(attributes.starts, attributes.rows, NO_CELLS.values), index.size
-        rows += [TemplateCount(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
+        rows += [TemplateFeatures(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
         if slots.skipped == 0:
-            families, own = learn_families(features.several, corpus, features.cutoff, own)
-            cells = attributes_of(families, corpus, coder.base, cells)
-            rows += [_family_count(family, cells) for family in families]
+            bags, own = learn_bags(features.bags, corpus, features.cutoff, own)
+            cells = attributes_of(bags, coder.tokens_of(corpus), cells)
+            rows += [_bag_count(bag, cells) for bag in bags]
         size += own
         parameters += _seen(cells, joins, ways) if features.seen_pairs else own * ways
-    return Counts(corpus.tokens, labels, size, parameters, tuple(rows))
+    return PreviewCounts(corpus.tokens, labels, size, parameters, tuple(rows))
 
 
-def _family_count(family: Family, cells: Cells) -> TemplateCount:
-    own = family.attributes[family.attributes >= 0]
-    name = family.spec.before.partition(":")[0] or "attributes"
-    return TemplateCount(name, len(own), int(np.count_nonzero(np.isin(cells.ids, own))))
+def _bag_count(bag: BagIndex, cells: Cells) -> TemplateFeatures:
+    own = bag.attributes[bag.attributes >= 0]
+    name = bag.spec.before.partition(":")[0] or BAG_NAME
+    return TemplateFeatures(name, len(own), int(np.count_nonzero(np.isin(cells.ids, own))))
 
 
 def label_pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
-    """The pair of labels that ends at each token, -1 at the first of a sentence."""
+    """The pair of labels that ends at each token, or -1 at the first token of a sentence."""
     pairs = np.concatenate([[-1], gold[:-1] * labels + gold[1:]])[: len(gold)]
     pairs[offsets[:-1][offsets[:-1] < len(gold)]] = -1
     return np.asarray(pairs)
 
 
 def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int) -> int:
-    """Attributes and labels, or pairs of labels, that occur together. Without labels there are none."""
+    """The number of combinations of attribute and label, or pair of labels, that occur."""
     places = [
         np.unique(_places(attributes, joins, ways, begin)) for begin in range(0, len(joins), _SLICE_TOKENS)
     ]

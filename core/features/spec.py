@@ -1,4 +1,4 @@
-"""What a user says about features: templates or a preset, derived columns, cutoff."""
+"""The feature spec that users write: templates or a preset, derived columns, a cutoff."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,20 +6,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from core.errors import Fault, Invalid
-from core.features import short
-from core.features.derived import ColumnName, Derived
-from core.features.matched import AnyColumn, MatchedSpec
-from core.features.presets import PRESETS, Preset
-from core.features.settled import Features, settle
-from core.features.template import MAX_TEMPLATES, Template, parse_crfpp
-from core.features.wapiti import parse_wapiti
-from core.specs_base import Spec
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.spec import Spec
+from tagsmith.core.features.columns.derived import ColumnName
+from tagsmith.core.features.columns.matched.kinds import AnyColumn
+from tagsmith.core.features.columns.matched.lexicon_base import LexiconBase
+from tagsmith.core.features.presets import PRESETS, Preset
+from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.resolving import resolve_features
+from tagsmith.core.features.templates import short
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.features.templates.template import MAX_TEMPLATES, Template
+from tagsmith.core.features.templates.wapiti import parse_wapiti
 
-#: As much text as a template file may have.
+#: The most characters of a template file.
 MAX_TEXT = 262_144
 
-#: The entries of the short form are checked by hand, each with its own place.
+#: The entries of the short form are checked by `parse_short`, which points to each invalid entry.
 _Templates = Annotated[
     str | list[Any],
     WithJsonSchema({"anyOf": [{"type": "string", "maxLength": MAX_TEXT}, short.SCHEMA]}),
@@ -27,17 +30,17 @@ _Templates = Annotated[
 
 
 class InformationGain(Spec):
-    """Keep only the templates that tell most about the labels in the training corpus, so many of them."""
+    """Keep only the `templates` templates with the highest information gain about the labels of the training corpus."""
 
     kind: Literal["information-gain"]
     templates: Annotated[int, Field(ge=1, le=MAX_TEMPLATES)]
 
 
 class FeatureSpec(Spec):
-    """The features of a model. Give `templates` or a `preset`; neither means `generic`.
+    """The features of a model. Give `templates` or a `preset`. The default is the preset `generic`.
 
-    Tokens that have named attributes instead of columns have those as features, and `templates` need not be given.
-    `structure: "independent"` labels every token on its own (maximum entropy): templates of label pairs do not count.
+    If tokens have named attributes instead of columns, these are the features and `templates` is optional.
+    `structure: "independent"` labels every token on its own (maximum entropy) and ignores templates of label pairs.
     Templates are a text in the `syntax` of CRF++ or Wapiti, or a list of joins: `[["word[-1]", "word[0]"]]`.
     """
 
@@ -54,14 +57,14 @@ class FeatureSpec(Spec):
     @classmethod
     def _templates_parse(cls, given: str | list[Any] | None, info: ValidationInfo) -> str | list[Any] | None:
         if isinstance(given, str) and len(given) > MAX_TEXT:
-            raise ValueError(f"templates have at most {MAX_TEXT:,} characters")
+            raise ValueError(f"The templates are too long. Use at most {MAX_TEXT:,} characters.")
         if isinstance(given, list) and len(given) > MAX_TEMPLATES:
-            raise ValueError(f"at most {MAX_TEMPLATES} templates are possible")
+            raise ValueError(f"There are too many templates. Use at most {MAX_TEMPLATES}.")
         if given is not None:
             try:
                 _parsed(given, info.data.get("syntax", "crf++"))
             except Invalid as error:
-                # A line of the templates is no line of the body: say in which string it stands.
+                # Line numbers are relative to the templates, so point to the field that contains them.
                 faults = [
                     replace(fault, pointer=f"/features/templates{fault.pointer or ''}")
                     for fault in error.faults
@@ -72,22 +75,18 @@ class FeatureSpec(Spec):
     @model_validator(mode="after")
     def _one_source(self) -> "FeatureSpec":
         if self.templates is not None and self.preset is not None:
-            raise ValueError("give templates or a preset, not both")
+            raise ValueError("Give templates or a preset, not both.")
         if self.syntax != "crf++" and not isinstance(self.templates, str):
-            raise ValueError(f"syntax {self.syntax!r} is said of templates given as text")
+            raise ValueError(f"Syntax {self.syntax!r} needs templates given as text.")
         return self
 
     @property
-    def lexicons(self) -> dict[str, MatchedSpec]:
-        """Columns that need a lexicon, by name."""
-        return {
-            name: column
-            for name, column in self.derived.items()
-            if not isinstance(column, Derived) and column.lexicon_id is not None
-        }
+    def lexicons(self) -> dict[str, LexiconBase]:
+        """The columns that need a lexicon, by name."""
+        return {name: column for name, column in self.derived.items() if isinstance(column, LexiconBase)}
 
     def resolve(self, columns: int | Sequence[str]) -> Features:
-        """Settle templates and columns for a corpus, by the names or the number of its columns, or raise Invalid."""
+        """Resolve templates and columns for a corpus with these column names, or this number of columns."""
         names = [str(i) for i in range(columns)] if isinstance(columns, int) else list(columns)
         derived = dict(self.derived)
         if self.templates is not None:
@@ -97,7 +96,7 @@ class FeatureSpec(Spec):
         else:
             text, preset_derived = PRESETS[self.preset or "generic"](len(names))
             templates, derived = parse_crfpp(text), {**preset_derived, **derived}
-        return settle(
+        return resolve_features(
             templates,
             derived,
             names,
@@ -107,12 +106,12 @@ class FeatureSpec(Spec):
         )
 
     def _of_bags(self) -> tuple[Template, ...]:
-        """What is left to say where the features are the attributes of tokens: that labels come in chains."""
+        """The templates for a corpus whose attributes are the features: only the pair of labels."""
         if self.preset is not None:
-            reason = "presets look at columns; the tokens of the corpus have named attributes"
+            reason = "Presets need columns, but the tokens have named attributes. Remove the preset."
             fault = Fault(reason, pointer="/features/preset")
             raise Invalid(
-                "The features name columns that the corpus does not have", [fault], code="missing_column"
+                "The features name columns that the corpus does not have.", [fault], code="missing_column"
             )
         return parse_crfpp("B")
 

@@ -1,1 +1,1 @@
-"""Kernels over one chain: forward-backward, Viterbi, and the vectors they are written in."""
+"""Kernels for one chain: forward-backward, Viterbi, k-best decoding, constraints."""

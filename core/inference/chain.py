@@ -1,24 +1,24 @@
-"""Exact inference over one chain: forward-backward in scaled form, Viterbi.
+"""Exact inference over one chain: scaled forward-backward and Viterbi.
 
-Buffers are one-dimensional with rows of `width` labels (padded to whole vectors); row t of a chain starts at
-`(at + t) * width`. Everything a kernel writes is owned by the caller.
+Buffers are one-dimensional. Each row has `width` labels, padded to whole vectors. Row t of a chain starts at
+`(at + t) * width`. The caller owns every buffer that a kernel writes.
 
 Scaling. With psi_t = exp(score_t - max) and M = exp(transition - max), the recursion keeps
     a_t = (a_{t-1} M) * psi_t / s_{t-1},   s_t = sum a_t,   log Z = sum_t log s_t + shifts
-so that the division by a sum is off the critical path: it is known one step before it is needed. Backward
+The division by the sum is off the critical path: the sum is known one step before it is needed. The backward recursion
     V_{t+1} = psi_{t+1} * b_{t+1} / s_t,   b_t = M V_{t+1},   b_{n-1} = 1 / s_{n-1}
-gives the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
+yields the marginals directly: p(y_t) = a_t b_t and p(y_t, y_{t+1}) = a_t M V_{t+1}.
 
-M is one matrix for the whole chain or, with rich edges, one for each token but the first (`Edges.step`), with a maximum
-of its own.
+M is one matrix for the whole chain. With rich edges there is one matrix per token except the first (`Edges.step`), each
+with its own maximum.
 
-What gets lost. psi_t and M are at most 1. A number below the type's smallest becomes zero, and exp stops there; so a
-weight or an a_t(j) is wrong by tiny at most, which makes Z wrong by the part tiny b_t(j). Numbers b_t are sums of V, so
-while all V and all 1 / s are well below 1 / tiny (`kept`), that is nothing. Were such a b_t(j) itself missing a part,
-that part would have come from a b_u(k) below tiny; but the way from j to k weighs at most exp(span) times that from the
-likeliest label of t, which is at most 1 / a_t: together tiny^2 exp(span) / s, again nothing while the transitions'
-scores span less than the range. And since V <= 1 / (min M)^2, a small span is proof enough, whatever the tokens say.
-All other chains are done in log space (`log_chain`): slower, and never wrong.
+Underflow. psi_t and M are at most 1. Values below the smallest normal number of the type (tiny) become zero, so each
+weight or a_t(j) has an absolute error of at most tiny. The relative error of Z is then tiny b_t(j). Each b_t is a sum
+of V, so this error is negligible while all V and all 1 / s are well below 1 / tiny (`kept`). A b_t(j) can itself lack a
+term, because some b_u(k) is below tiny. The path from j to k weighs at most exp(span) times the path from the most
+likely label of t, which weighs at most 1 / a_t. The product is tiny^2 exp(span) / s. It is negligible while the span of
+the transition scores is less than the range of the type. Since V <= 1 / (min M)^2, a small span is sufficient proof for
+any tokens. All other chains use log space (`log_chain`), which is slower and always correct.
 """
 
 from math import exp, isfinite, log, nan
@@ -27,66 +27,67 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.inference import vector as v
-from core.jit import ZERO, inlined, kernel
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.jit import ZERO, inlined, kernel
 
 Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
 
-#: Natural logarithms of the smallest normal numbers of float32 and float64, with room for a product's rounding.
+#: Natural logarithms of the smallest normal float32 and float64, with a margin for the rounding of a product.
 _REACH_32, _REACH_64 = 85.0, 705.0
-#: How much of that V and 1 / s may take: what tiny is worth then is below the rounding of a sum.
+#: The fraction of that range allowed for V and 1 / s. The error is then below the rounding error of a sum.
 _SHARE = 0.65
 
 
 class Edges(NamedTuple):
-    """Transitions of one model, ready for the recursions: into the token of row t at t * step.
+    """The transitions of one model, as input to the recursions. Those into the token of row t start at t * step.
 
-    With step 0 one matrix serves all tokens. Else `scores` and `forward` are the same memory, at first scores, then
-    exponentials, then the probabilities of the transitions; and there is no transpose, which would be used but once.
+    With step 0, all tokens share one matrix. Otherwise `scores` and `forward` are the same memory: it holds scores,
+    then exponentials, then transition probabilities. There is no transpose, because each matrix would use it only once.
     """
 
     scores: Floats  # (Y * width,) score of label i followed by label j, at i * width + j
     forward: Floats  # (Y * width,) exp(scores - shift), columns beyond Y zero
-    backward: Floats  # (Y * width,) its transpose
-    span: Floats  # (1,) highest less lowest score of the matrix, or the largest such of the tokens' matrices
+    backward: Floats  # (Y * width,) the transpose of `forward`
+    span: Floats  # (1,) highest minus lowest score of a matrix; the maximum over tokens with rich edges
     step: int
 
 
 class Chain(NamedTuple):
-    """Scratch for chains of up to as many rows as it was made for."""
+    """Scratch buffers for chains of up to `rows` tokens in total."""
 
     psi: Floats  # (rows * width,) scores, then exp(scores - max), then V
     alpha: Floats  # (rows * width,) a
     beta: Floats  # (rows * width,) b, then marginals
     sums: Floats  # (rows,) s
     pairs: Floats  # (Y * width,) expected transitions, summed over chains until cleared
-    matrices: Floats  # (rows * Y * width,) transitions into each token, or empty when all have the same
+    matrices: Floats  # (rows * Y * width,) transitions into each token; empty unless `rich`
+    rich: bool  # whether each token has its own transitions
 
 
 def edges(labels: int, dtype: Any) -> Edges:
-    """Room for the transitions of so many labels, all zero."""
+    """Allocate zeroed transitions for `labels` labels."""
     size = labels * v.padded(labels)
     scores, forth, back = (v.zeros(size, dtype) for _ in range(3))
     return Edges(scores, forth, back, np.zeros(1, dtype), 0)
 
 
 def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False) -> Chain:
-    """Scratch for chains of `rows` tokens in all; `rich` when each token has transitions of its own."""
+    """Allocate scratch for `rows` tokens in total; set `rich` if each token has its own transitions."""
     width = v.padded(labels)
     psi, alpha, beta = (v.zeros(rows * width, dtype) for _ in range(3))
     matrices = v.zeros(rows * labels * width if rich else 0, dtype)
-    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype), matrices)
+    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype), matrices, rich)
 
 
 @inlined
 def edges_of_tokens(e: Edges, c: Chain, labels: int, width: int) -> Edges:
-    """The transitions in `c.matrices`, as the recursions take them."""
+    """Return the transitions in `c.matrices` in the form that the recursions expect."""
     return Edges(c.matrices, c.matrices, e.backward, e.span, labels * width)
 
 
 @kernel
 def set_edges(labels: int, width: int, e: Edges) -> float:
-    """Exponentiate `e.scores` into both orientations; returns the shift taken out."""
+    """Exponentiate `e.scores` in both orientations; return the subtracted shift."""
     shift = lowest = e.scores[0]
     for i in range(labels):
         for j in range(labels):
@@ -108,7 +109,7 @@ def set_edges(labels: int, width: int, e: Edges) -> float:
 def _times(
     a: Floats, a_at: int, matrix: Floats, at: int, labels: int, width: int, out: Floats, out_at: int
 ) -> None:
-    """out_j = sum_i a_i M_ij, M from `at` on. Two accumulators a block, so that additions overlap."""
+    """out_j = sum_i a_i M_ij, where M starts at `at`. Two accumulators per block let additions overlap."""
     for j in range(0, width, v.LANES):
         even, odd = v.zero(out), v.zero(out)
         for i in range(0, labels - 1, 2):
@@ -124,7 +125,7 @@ def _times(
 def _dots(
     matrix: Floats, at: int, b: Floats, b_at: int, labels: int, width: int, out: Floats, out_at: int
 ) -> None:
-    """out_i = sum_j M_ij b_j, M from `at` on; padding zero."""
+    """out_i = sum_j M_ij b_j, where M starts at `at`; the padding is set to zero."""
     for i in range(labels):
         acc = v.zero(out)
         for j in range(0, width, v.LANES):
@@ -136,7 +137,7 @@ def _dots(
 
 @inlined
 def clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
-    """Columns beyond the labels to zero, in the matrix from `at` on."""
+    """Set the columns beyond the labels to zero, in the matrix that starts at `at`."""
     for i in range(labels):
         for j in range(labels, width):
             matrix[at + i * width + j] = 0
@@ -144,9 +145,9 @@ def clear_padding(matrix: Floats, at: int, labels: int, width: int) -> None:
 
 @inlined
 def _ends(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
-    """The highest and the lowest score in the matrix of row t.
+    """Return the highest and the lowest score in the matrix of row t.
 
-    Taken by lanes, in `alpha` and `beta`, which are not filled yet.
+    Uses `alpha` and `beta` as scratch, one maximum and minimum per lane. They are not filled yet.
     """
     row, whole = t * width, labels - labels % v.LANES
     v.store(c.alpha, row, v.splat(c.matrices[first]))
@@ -168,16 +169,16 @@ def _ends(c: Chain, t: int, first: int, labels: int, width: int) -> Any:
 
 @inlined
 def _reach(x: Floats) -> float:
-    """How far apart scores may lie for their exponentials to be numbers of this type."""
+    """Return the largest difference of scores whose exponentials this type can represent."""
     return _REACH_64 if x.itemsize == 8 else _REACH_32
 
 
 @kernel
 def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int, width: int) -> float:
-    """Turn the chain's scores in `psi` and `matrices` into exp(score - maximum), padding zero.
+    """Replace the scores in `psi` and `matrices` by exp(score - maximum); the padding is set to zero.
 
-    Returns the sum of the maxima; that of transitions which all tokens share is `shift` (see `set_edges`). NaN when
-    the scores of transitions lie too far apart for `forward` and `backward`.
+    Returns the sum of the maxima. For transitions shared by all tokens, the maximum is `shift` (see `set_edges`).
+    Returns NaN if the transition scores differ too much for `forward` and `backward`.
     """
     shifts = 0.0
     for t in range(at, at + n):
@@ -191,7 +192,7 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
         for j in range(labels, width):
             c.psi[row + j] = 0
         shifts += float(top)
-    if c.matrices.shape[0] == 0:
+    if not c.rich:
         shifts += (n - 1) * shift
     else:
         e.span[0] = 0
@@ -209,7 +210,7 @@ def exponentiate(c: Chain, at: int, n: int, e: Edges, shift: float, labels: int,
 
 @kernel
 def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
-    """Fill `alpha` and `sums` from `psi`; returns log Z without the shifts."""
+    """Fill `alpha` and `sums` from `psi`; return log Z without the shifts."""
     log_z, one = 0.0, v.splat(c.sums.dtype.type(1))
     for t in range(at, at + n):
         row = t * width
@@ -218,9 +219,8 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
                 v.store(c.alpha, row + j, v.load(c.psi, row + j))
         else:
             _times(c.alpha, row - width, e.forward, t * e.step, labels, width, c.alpha, row)
-            scale = v.divide(
-                one, v.splat(c.sums[t - 1])
-            )  # of vectors: a sum of zero gives infinity, and no error
+            # A vector division: a zero sum yields infinity, not an error.
+            scale = v.divide(one, v.splat(c.sums[t - 1]))
             for j in range(0, width, v.LANES):
                 scaled = v.multiply(v.load(c.psi, row + j), scale)
                 v.store(c.alpha, row + j, v.multiply(v.load(c.alpha, row + j), scaled))
@@ -234,7 +234,7 @@ def forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> flo
 
 @kernel
 def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
-    """Turn `beta` into marginals and `psi` into V, after `forward`."""
+    """After `forward`: fill `beta` with the marginals and replace `psi` by V."""
     one = v.splat(c.sums.dtype.type(1))
     for t in range(at + n - 1, at - 1, -1):
         row = t * width
@@ -255,13 +255,13 @@ def backward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> No
 
 @inlined
 def surely_kept(e: Edges) -> bool:
-    """Whether nothing that counts can get lost with these transitions, whatever the tokens; after `exponentiate`."""
+    """After `exponentiate`: whether these transitions exclude relevant underflow for any tokens."""
     return bool(2 * e.span[0] < _SHARE * _reach(e.scores))
 
 
 @kernel
 def kept(c: Chain, at: int, n: int, e: Edges, width: int) -> bool:
-    """Whether nothing that counts got lost, after `backward`."""
+    """After `backward`: whether there was no relevant underflow."""
     if surely_kept(e):
         return True
     limit = exp(_SHARE * _reach(c.psi))
@@ -270,15 +270,15 @@ def kept(c: Chain, at: int, n: int, e: Edges, width: int) -> bool:
             return False
     most = v.zero(c.psi)
     for k in range(at * width, (at + n) * width, v.LANES):
-        most = v.maximum(v.load(c.psi, k), most)  # in this order NaN, which padding may hold, is passed over
+        most = v.maximum(v.load(c.psi, k), most)  # in this order, NaN in the padding is ignored
     return bool(v.total(most) < limit)
 
 
 @kernel
 def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> None:
-    """pairs_ij += M_ij sum_t a_t(i) V_{t+1}(j), after `backward`: one blocked product a chain.
+    """After `backward`: pairs_ij += M_ij sum_t a_t(i) V_{t+1}(j), as one blocked product per chain.
 
-    Where each token has its matrix, that becomes the probabilities of the transitions into the token.
+    With one matrix per token, the matrix is replaced by the probabilities of the transitions into the token.
     """
     if e.step > 0:
         for t in range(at + 1, at + n):
@@ -303,7 +303,7 @@ def add_pairs(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> N
 def gold_score(
     psi: Floats, at: int, gold: NDArray[np.int32], begin: int, n: int, e: Edges, width: int
 ) -> float:
-    """Score the gold labels from the scores in `psi`, before they are exponentiated."""
+    """Return the score of the gold labels. Reads the scores in `psi` before they are exponentiated."""
     score = 0.0
     for t in range(n):
         y = gold[begin + t]
@@ -318,14 +318,14 @@ def viterbi(
     scores: Floats, n: int, transitions: Floats, step: int, labels: int, width: int, out: NDArray[np.int32],
     out_at: int,
 ) -> float:  # fmt: skip
-    """Best labels of one chain into `out`, ties to the lower label; `scores` is overwritten by the best prefix scores.
+    """Write the best labels of one chain to `out`. Ties go to the lower label.
 
-    The transitions into token t stand at t * step. No back-pointers: the winner of each step is found again on the way
-    back, for the one label of the path.
+    Overwrites `scores` with the best prefix scores. The transitions into token t start at t * step. There are no
+    back-pointers: the backward pass finds the winner of each step again, only for the label on the path.
     """
     for t in range(1, n):
         row, j, into = t * width, 0, t * step
-        while width - j >= 3 * v.LANES:  # three independent maxima: a chain of one waits for itself
+        while width - j >= 3 * v.LANES:  # three independent maxima, which overlap
             first = v.splat(scores[row - width])
             a = v.add(first, v.load(transitions, into + j))
             b = v.add(first, v.load(transitions, into + j + v.LANES))

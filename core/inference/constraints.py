@@ -1,7 +1,8 @@
-"""Keeping decoding to the sequences that are allowed: labels of single tokens, pairs of labels, first and last labels.
+"""Restrict decoding to allowed sequences: labels of single tokens, label pairs, first and last labels.
 
-What is not allowed gets a score so low that no path through it can win or weigh anything. Every decoder and every sum
-over paths then keeps to the constraints without knowing of them, and probabilities are those given the constraints.
+A label or pair that is not allowed gets a very low score, so no path through it can win or add to a sum. All decoders
+and all sums over paths then respect the constraints without special code. Probabilities are conditional on the
+constraints.
 """
 
 from typing import NamedTuple
@@ -9,23 +10,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.inference import vector as v
-from core.inference.chain import Floats
-from core.jit import kernel
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.jit import kernel
+from tagsmith.core.inference.chain import Floats
 
-#: The score of what is not allowed. Sums of many still are numbers of float32, and no score of a model comes near.
+#: The score of labels and pairs that are not allowed. Sums of many stay finite in float32; no model score is as low.
 NEVER = -1e30
-#: Paths that score less go through something that is not allowed.
+#: A path with a lower score contains a label or pair that is not allowed.
 IMPOSSIBLE = NEVER / 2
 
 
 class Allowed(NamedTuple):
-    """What sequences must keep to. `first`, `last` and `pairs` are 0 or `NEVER`."""
+    """The constraints on sequences. `first`, `last` and `pairs` are 0 or `NEVER`."""
 
     first: Floats  # (width,) labels of the first token
-    last: Floats  # (width,) labels of the last
+    last: Floats  # (width,) labels of the last token
     pairs: Floats  # (Y * width,) label i followed by label j, at i * width + j
-    fixed: NDArray[np.int32]  # (tokens,) the label a token must have, or -1; or empty when none must
+    fixed: NDArray[np.int32]  # (tokens,) the required label of each token, or -1; empty if there is none
 
 
 def anything(labels: int) -> Allowed:
@@ -37,7 +38,7 @@ def anything(labels: int) -> Allowed:
 
 @kernel
 def restrict(scores: Floats, n: int, a: Allowed, begin: int, labels: int, width: int) -> None:
-    """Lower the scores of labels that the tokens of a chain cannot have; its first token is `begin` in `fixed`."""
+    """Lower the scores of labels that the tokens of a chain must not have. Its first token is `begin` in `fixed`."""
     for y in range(labels):
         scores[y] += a.first[y]
         scores[(n - 1) * width + y] += a.last[y]
@@ -52,7 +53,7 @@ def restrict(scores: Floats, n: int, a: Allowed, begin: int, labels: int, width:
 
 @kernel
 def restrict_edges(matrices: Floats, n: int, a: Allowed) -> None:
-    """Lower the scores of pairs that are not allowed, in the transitions into every token but the first."""
+    """Lower the scores of pairs that are not allowed, in the transitions into every token except the first."""
     size = a.pairs.shape[0]
     for t in range(1, n):
         for k in range(0, size, v.LANES):

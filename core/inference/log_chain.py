@@ -1,13 +1,13 @@
-"""Forward-backward by logarithms, in the buffers of `chain`, for scores that lie too far apart for it."""
+"""Forward-backward in log space, in the buffers of `chain`, for scores that differ too much for scaling."""
 
 from math import log
 from typing import Any
 
-from core.inference import vector as v
-from core.inference.chain import Chain, Edges, Floats, clear_padding
-from core.jit import inlined, kernel
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.jit import inlined, kernel
+from tagsmith.core.inference.chain import Chain, Edges, Floats, clear_padding
 
-#: A logarithm of nothing that can still be added to.
+#: Finite replacement for log(0), so that additions are safe.
 _NOTHING = -1e30
 
 
@@ -19,7 +19,7 @@ def _keep_if(wanted: bool, out: Floats, at: int, value: Any) -> None:
 
 @inlined
 def _log_sum(x: Floats, at: Any, labels: int, width: int) -> float:
-    """log of the sum of exp over one row, whose padding is `_NOTHING` or about that."""
+    """Return the log-sum-exp of one row, whose padding is about `_NOTHING`."""
     top = x[at]
     for j in range(1, labels):
         top = max(top, x[at + j])
@@ -31,7 +31,7 @@ def _log_sum(x: Floats, at: Any, labels: int, width: int) -> float:
 
 @inlined
 def _lowered(x: Floats, at: Any, labels: int) -> float:
-    """Take the largest of a row from all of it: large numbers would leave no digits for differences. Returns it."""
+    """Subtract the maximum of a row from all its entries, to keep precision for differences. Return the maximum."""
     top = x[at]
     for j in range(1, labels):
         top = max(top, x[at + j])
@@ -42,9 +42,9 @@ def _lowered(x: Floats, at: Any, labels: int) -> float:
 
 @kernel
 def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) -> float:
-    """Fill `alpha` with log sums from the scores in `psi`, each row up to a constant; returns log Z.
+    """Fill `alpha` with log sums of the scores in `psi`, each row up to a constant; return log Z.
 
-    Writes over `beta`.
+    Overwrites `beta`.
     """
     log_z = 0.0
     for t in range(at, at + n):
@@ -74,7 +74,7 @@ def log_forward(c: Chain, at: int, n: int, e: Edges, labels: int, width: int) ->
 
 @inlined
 def _edges_from(c: Chain, t: int, i: int, e: Edges, labels: int, width: int) -> float:
-    """Scores of the edges out of label i of row t and all that follows them, into `beta`; returns their log sum."""
+    """Write to `beta` the scores of the edges out of label i of row t, plus all that follows. Return their log sum."""
     for j in range(0, width, v.LANES):
         edge = v.add(v.load(e.scores, (t + 1) * e.step + i * width + j), v.load(c.psi, (t + 1) * width + j))
         v.store(c.beta, t * width + j, edge)
@@ -83,12 +83,12 @@ def _edges_from(c: Chain, t: int, i: int, e: Edges, labels: int, width: int) -> 
 
 @kernel
 def log_backward(c: Chain, at: int, n: int, e: Edges, pairs: bool, labels: int, width: int) -> None:
-    """After `log_forward`: marginals into `beta` and, when asked, expected transitions added to `pairs`.
+    """After `log_forward`: write the marginals to `beta`; if `pairs`, add the expected transitions to `c.pairs`.
 
-    On the way `psi` becomes score + b of its token, up to a constant, which is all that the token before needs; in the
-    padding it is so low that nothing is left of it. `alpha` becomes the logarithm of the marginal. Each token is
-    normalised by itself, so that its marginals are a distribution however large the scores. Where each token has its
-    matrix, that becomes the probabilities of the transitions into the token.
+    `psi` becomes score + b of its token, up to a constant, which is the only input that the previous token needs. Its
+    padding is so low that it contributes nothing. `alpha` becomes the logarithm of the marginals. Each token is
+    normalised separately, so its marginals are a distribution for scores of any size. With one matrix per token, the
+    matrix is replaced by the probabilities of the transitions into the token.
     """
     kind = c.psi.dtype.type
     for t in range(at + n - 1, at - 1, -1):

@@ -1,8 +1,8 @@
-"""The k best labellings of one chain, exactly.
+"""The exact k best labellings of one chain.
 
-For every token and label the k best prefixes that end there are kept, best first (Seshadri and Sundberg 1994, "List
-Viterbi decoding algorithms with applications", section III: the parallel form). Prefixes of the token before are in
-order too, so those of a label are merged from one list a label before it: the best of the heads, k times.
+For each token and label, the kernel keeps the k best prefixes that end there, best first (Seshadri and Sundberg 1994,
+"List Viterbi decoding algorithms with applications", section III: the parallel form). The prefixes of the previous
+token are sorted too. So the list of a label is a merge of one list per previous label: take the best head, k times.
 """
 
 from typing import NamedTuple
@@ -10,25 +10,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.inference.chain import Floats
-from core.inference.constraints import IMPOSSIBLE
-from core.jit import inlined, kernel
+from tagsmith.core.base.jit import inlined, kernel
+from tagsmith.core.inference.chain import Floats
+from tagsmith.core.inference.constraints import IMPOSSIBLE
 
 
 class Lists(NamedTuple):
-    """Scratch for the k best of chains of up to so many tokens. Lists of odd and even tokens take turns."""
+    """Scratch for the k best labellings of chains of up to `rows` tokens. Odd and even tokens use alternate lists."""
 
-    scores: NDArray[np.float64]  # (2 * Y * k,) of the best prefixes that end in each label
-    counts: NDArray[np.int64]  # (2 * Y,) how many of these there are
-    origins: NDArray[np.int32]  # (rows * Y * k,) what each prefix goes on from: label * k + place in its list
-    heads: NDArray[
-        np.float64
-    ]  # (Y,) the next of each list of the token before, with the edge to the label at hand
-    cursors: NDArray[np.int64]  # (Y,) the place of that
+    scores: NDArray[np.float64]  # (2 * Y * k,) scores of the best prefixes that end in each label
+    counts: NDArray[np.int64]  # (2 * Y,) length of each list
+    origins: NDArray[np.int32]  # (rows * Y * k,) predecessor of each prefix: label * k + list index
+    heads: NDArray[np.float64]  # (Y,) score of the next prefix per previous label, plus the edge
+    cursors: NDArray[np.int64]  # (Y,) index of that prefix in its list
 
 
 def lists(rows: int, labels: int, k: int) -> Lists:
-    """Scratch for chains of up to `rows` tokens."""
+    """Allocate scratch for chains of up to `rows` tokens."""
     return Lists(
         np.empty(2 * labels * k, np.float64),
         np.empty(2 * labels, np.int64),
@@ -40,7 +38,7 @@ def lists(rows: int, labels: int, k: int) -> Lists:
 
 @inlined
 def _set_head(s: Lists, before: int, i: int, k: int, labels: int, edge: float) -> None:
-    """The next prefix in the list of label i, or one that never wins when the list has ended."""
+    """Load the next prefix in the list of label i. At the end of the list, load a score that never wins."""
     at = s.cursors[i]
     s.heads[i] = (
         s.scores[(before * labels + i) * k + at] + edge
@@ -51,7 +49,7 @@ def _set_head(s: Lists, before: int, i: int, k: int, labels: int, edge: float) -
 
 @inlined
 def _best_head(s: Lists, labels: int) -> int:
-    """The label whose head is best, of equals the lowest; -1 when no list has anything left that is allowed."""
+    """Return the label with the best head, the lowest in a tie; -1 if no list has an allowed prefix left."""
     best = 0
     for i in range(1, labels):
         if s.heads[i] > s.heads[best]:
@@ -64,11 +62,11 @@ def nbest(
     scores: Floats, n: int, transitions: Floats, step: int, labels: int, width: int, s: Lists,
     paths: NDArray[np.int32], begin: int, totals: NDArray[np.float64], sentence: int,
 ) -> int:  # fmt: skip
-    """Fill the rows of `paths` with the best labellings, best first, and `totals` with their scores; returns how many.
+    """Write the best labellings to the rows of `paths`, best first, and their scores to `totals`; return their number.
 
-    Row r of `paths` has the labels of the chain from `begin` on; `totals` has a row of k for each sentence. There are
-    fewer than k when no more are allowed. Transitions into token t stand at t * step. Of equals the one with the lower
-    label at the last token where they differ comes first.
+    Row r of `paths` holds the labels of the chain from `begin` on. `totals` has one row of k scores per sentence. The
+    result has fewer than k labellings if no more are allowed. The transitions into token t start at t * step. In a tie,
+    the labelling with the lower label at the last differing token comes first.
     """
     k = totals.shape[1]
     for y in range(labels):
@@ -116,7 +114,7 @@ def nbest(
 def _trace(
     s: Lists, n: int, labels: int, k: int, y: int, place: int, paths: NDArray[np.int32], row: int, begin: int
 ) -> None:
-    """Read one path back, from its last label and the place in that label's list."""
+    """Trace one path back from its last label and its index in the list of that label."""
     for t in range(n - 1, -1, -1):
         paths[row, begin + t] = y
         if t > 0:

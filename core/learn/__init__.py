@@ -1,1 +1,1 @@
-"""Losses, penalties, schedules, one file a trainer, and the pass loop that drives them all."""
+"""Training: problems, weights, one file per trainer, and the pass loop that runs every trainer."""

@@ -1,1 +1,1 @@
-"""The sparse model: what training leaves, its file, and tagging with it."""
+"""The sparse model: its file, tagging, decoding and inspection."""

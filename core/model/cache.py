@@ -1,8 +1,8 @@
-"""Model files on local disk, fetched once a machine, mapped by every process that serves them.
+"""Cache of model files on local disk: fetched once per machine, and mapped by every process that serves them.
 
-A file is written beside its place, checked, made durable and only then renamed, so what stands under a final
-name is whole. The partial file is also the lock: whoever holds its flock fetches, all others of the machine
-wait and then find the result.
+A file is written under a temporary name, checked, synced and then renamed, so a file with its final name is complete.
+The partial file is also the lock: the process that holds its flock fetches the file, and all others of the machine wait
+for it.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
-from core.errors import Invalid, Unavailable
+from tagsmith.core.base.errors import Invalid, Unavailable
 
 T = TypeVar("T")
 
@@ -30,21 +30,21 @@ class _Opened(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """How a cache was used by this process since it was made, and what it holds."""
+class CacheUsage:
+    """Usage of the cache by this process."""
 
-    #: Times a model was asked for and open.
+    #: Model cache hits.
     hits: int
-    #: Times a model had to be opened: for someone who waits, or ahead of it when an alias moves.
+    #: Model cache misses: models opened for a request, or in advance when an alias moves.
     misses: int
     open_models: int
 
 
 class ModelCache(Generic[T]):
-    """Open models by checksum, least recently used dropped first, both from memory and from disk.
+    """Open models by checksum. The least recently used are evicted first, from memory and from disk.
 
-    `open_model` maps a file into an object. Dropping one that is still in use is safe: the object lives as
-    long as somebody refers to it, and the pages of an unlinked file live as long as the mapping.
+    `open_model` maps a file into an object. Evicting a model that is in use is safe: the object lives as long as there
+    are references to it, and the pages of an unlinked file live as long as the mapping.
     """
 
     def __init__(self, directory: Path, max_bytes: int, open_model: Callable[[Path, str], T]) -> None:
@@ -53,10 +53,10 @@ class ModelCache(Generic[T]):
         self._open_model = open_model
         self._opened: OrderedDict[str, _Opened[T]] = OrderedDict()
         self._hits = self._misses = 0
-        self._lock = threading.Lock()  # guards these three only; never held during input or output
+        self._lock = threading.Lock()  # guards these three only; not held during I/O
 
     def peek(self, sha256: str) -> T | None:
-        """Give the model if it is open already. Never blocks on disk, so an event loop may call it."""
+        """Return the model if it is open. Never blocks on disk, so an event loop can call it."""
         with self._lock:
             opened = self._opened.get(sha256)
             if opened is None:
@@ -66,7 +66,7 @@ class ModelCache(Generic[T]):
             return opened.model
 
     def load(self, sha256: str, fetch: Fetch) -> T:
-        """Give the model, from memory, from disk, or from `fetch`. Blocks; call it in a thread."""
+        """Return the model, from memory, from disk, or from `fetch`. Blocks; call it in a thread."""
         found = self.peek(sha256)
         if found is not None:
             return found
@@ -74,40 +74,40 @@ class ModelCache(Generic[T]):
         try:
             model = self._open_model(path, sha256)
         except (Invalid, FileNotFoundError):
-            # The disk damaged the file, or another process made room by dropping it: fetch it once more.
+            # The file is damaged, or another process evicted it: fetch it again.
             path.unlink(missing_ok=True)
             path = self._ensure(sha256, fetch)
             model = self._open_model(path, sha256)
         return self._remember(sha256, model, path.stat().st_size)
 
     def open_file(self, sha256: str, fetch: Fetch) -> BinaryIO:
-        """Open the file itself for reading; it stays readable when it is dropped meanwhile."""
+        """Open the file itself for reading; it stays readable if it is evicted meanwhile."""
         while True:
             try:
                 return self._ensure(sha256, fetch).open("rb")
             except FileNotFoundError:
-                continue  # dropped by another process between the two steps
+                continue  # evicted by another process between the two steps
 
     def forget(self, sha256: str) -> None:
-        """Drop a model from memory and disk."""
+        """Remove a model from memory and disk."""
         with self._lock:
             self._opened.pop(sha256, None)
         self._path(sha256).unlink(missing_ok=True)
 
     @property
-    def usage(self) -> Usage:
-        """How it was used so far."""
+    def usage(self) -> CacheUsage:
+        """Usage so far."""
         with self._lock:
-            return Usage(self._hits, self._misses, len(self._opened))
+            return CacheUsage(self._hits, self._misses, len(self._opened))
 
     @property
     def stored_bytes(self) -> int:
-        """Size of the model files on local disk, which all processes of the machine share. Reads the folder."""
+        """Size of the model files on local disk, shared by all processes of the machine. Reads the folder."""
         return sum(size for _, size, _ in self._files())
 
     @property
     def open_bytes(self) -> int:
-        """Size of the models open now."""
+        """Size of the open models."""
         with self._lock:
             return sum(opened.size_bytes for opened in self._opened.values())
 
@@ -117,7 +117,7 @@ class ModelCache(Generic[T]):
     def _remember(self, sha256: str, model: T, size_bytes: int) -> T:
         with self._lock:
             self._misses += 1
-            # Two threads may have opened the same file; all use the first, so its pages are counted once.
+            # Two threads may have opened the same file. All use the first, so its pages are counted once.
             kept = self._opened.setdefault(sha256, _Opened(model, size_bytes))
             self._opened.move_to_end(sha256)
             total = sum(opened.size_bytes for opened in self._opened.values())
@@ -133,19 +133,20 @@ class ModelCache(Generic[T]):
                 self._directory.mkdir(parents=True, exist_ok=True)
                 self._fetch(path, sha256, fetch)
                 self._make_room(path)
-            os.utime(path)  # what `_make_room` goes by
+            os.utime(path)  # `_make_room` sorts by this time
         except FileNotFoundError:
             return self._ensure(sha256, fetch)
         except OSError as error:
             raise Unavailable(
-                f"The model cache cannot be used: {error.strerror}.", code="cache_unusable"
+                f"The model cache is not usable: {error.strerror}. Check the folder and its disk.",
+                code="cache_unusable",
             ) from error
         return path
 
     def _fetch(self, path: Path, sha256: str, fetch: Fetch) -> None:
         partial = path.with_suffix(".partial")
         with _locked(partial) as file:
-            if path.exists():  # another process was faster
+            if path.exists():  # another process fetched it meanwhile
                 partial.unlink()
                 return
             file.truncate(0)
@@ -156,7 +157,8 @@ class ModelCache(Generic[T]):
             if digest.hexdigest() != sha256:
                 partial.unlink()
                 raise Unavailable(
-                    "The stored bytes of this model do not match their checksum.", code="model_damaged"
+                    "The stored bytes of this model do not match their checksum. Delete this version.",
+                    code="model_damaged",
                 )
             file.flush()
             os.fsync(file.fileno())
@@ -164,7 +166,7 @@ class ModelCache(Generic[T]):
             _sync_directory(self._directory)
 
     def _files(self) -> list[tuple[float, int, Path]]:
-        """The files on disk: when each was last used, its size, its path."""
+        """Return the files on disk: time of last use, size, path."""
         files: list[tuple[float, int, Path]] = []
         for path in self._directory.glob("*.model"):
             with contextlib.suppress(FileNotFoundError):
@@ -185,14 +187,14 @@ class ModelCache(Generic[T]):
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[BinaryIO]:
-    """Open `path` with its lock held, and make sure that the name still means the file that was locked."""
+    """Open and lock `path`, and make sure that the name still refers to the locked file."""
     while True:
         with path.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 current = path.stat()
             except FileNotFoundError:
-                continue  # renamed into its place by the process we waited for
+                continue  # renamed by the process that held the lock
             if os.path.samestat(current, os.fstat(file.fileno())):
                 yield file
                 return

@@ -1,4 +1,4 @@
-"""Constraints as users state them, by the names of labels, against a model and its sentences."""
+"""Constraints of users, by label names, translated for a model and its sentences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.labels import LabelCoding, breaks
-from core.errors import Fault, Invalid
-from core.inference.constraints import NEVER, Allowed, anything
-from core.specs_base import pointer
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.spec import pointer
+from tagsmith.core.corpus.labels.codings import LabelCoding, breaks
+from tagsmith.core.inference.constraints import NEVER, Allowed, anything
 
-#: Of many faults of one kind the first are told.
+#: At most this many faults are listed in one error.
 _MAX_FAULTS = 100
 
 Path = tuple[str | int, ...]
@@ -19,27 +19,27 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What a labelling must keep to."""
+    """Constraints on the labels of sentences."""
 
-    #: For each sentence a label or None for each token; or None for the whole sentence.
+    #: For each sentence, a label or None per token; or None for the whole sentence.
     tags: Sequence[Sequence[str | None] | None] | None = None
-    #: Labels that the second may not follow the first.
+    #: Pairs of labels of which the second must not follow the first.
     forbid: Sequence[tuple[str, str]] = ()
-    #: A coding of chunks that must never be broken.
+    #: A chunk coding that the labels must satisfy.
     valid: LabelCoding | None = None
 
 
 def allowed_by(
     constraints: Constraints, labels: Sequence[str], offsets: NDArray[np.int64], at: Path = ("constraints",)
 ) -> Allowed:
-    """What the constraints leave of labellings; Invalid, with places under `at`, if they do not fit."""
+    """Return the labellings that the constraints allow; raise Invalid, with pointers under `at`, if they do not fit."""
     numbers = {label: number for number, label in enumerate(labels)}
     allowed = anything(len(labels))
     pairs = allowed.pairs.reshape(len(labels), -1)
     if constraints.valid is not None:
         found = breaks(labels, constraints.valid)
         if found is None:
-            reason = f"the labels of the model are not those of {constraints.valid}: {', '.join(labels[:20])}"
+            reason = f"The labels of the model do not use {constraints.valid}: {', '.join(labels[:20])}."
             raise _unfit([Fault(reason, pointer=pointer((*at, "valid")))], "unknown_label_coding")
         pairs[:, : len(labels)][found.pairs] = NEVER
         allowed.first[: len(labels)][found.first] = NEVER
@@ -52,11 +52,14 @@ def allowed_by(
     return allowed._replace(fixed=_fixed(constraints.tags, numbers, offsets, (*at, "tags")))
 
 
-def infeasible(feasible: NDArray[np.bool_], name: str = "sentences") -> Invalid:
-    """Say of which sentences no labelling keeps to the constraints."""
+def infeasible(sentences: Sequence[int] | NDArray[np.int64], name: str = "sentences") -> Invalid:
+    """Make the error for sentences that have no labelling within the constraints.
+
+    `sentences` are their numbers in the whole input.
+    """
     faults = [
-        Fault("no sequence of tags keeps to the constraints", pointer=pointer((name, int(i))))
-        for i in np.flatnonzero(~feasible)[:_MAX_FAULTS]
+        Fault("No sequence of tags satisfies the constraints.", pointer=pointer((name, int(i))))
+        for i in sentences[:_MAX_FAULTS]
     ]
     return _unfit(faults, "no_sequence_allowed")
 
@@ -69,10 +72,10 @@ def _fixed(
 ) -> NDArray[np.int32]:
     lengths = np.diff(offsets).tolist()
     if len(tags) != len(lengths):
-        reason = f"{len(tags)} lists of tags for {len(lengths)} sentences"
+        reason = f"There are {len(tags)} lists of tags for {len(lengths)} sentences."
         raise _unfit([Fault(reason, pointer=pointer(at))], "constraints_do_not_fit")
     faults = [
-        Fault(f"{len(given)} tags for {length} tokens", pointer=pointer((*at, i)))
+        Fault(f"There are {len(given)} tags for {length} tokens.", pointer=pointer((*at, i)))
         for i, (given, length) in enumerate(zip(tags, lengths, strict=True))
         if given is not None and len(given) != length
     ]
@@ -88,7 +91,7 @@ def _fixed(
 
 def _check_known(rows: Sequence[Sequence[str | None]], numbers: Mapping[str, int], at: Path) -> None:
     faults = [
-        Fault(f"the model has no label {tag!r}", pointer=pointer((*at, i, j)))
+        Fault(f"The model has no label {tag!r}.", pointer=pointer((*at, i, j)))
         for i, row in enumerate(rows)
         for j, tag in enumerate(row)
         if tag is not None and tag not in numbers

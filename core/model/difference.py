@@ -1,4 +1,4 @@
-"""What differs between two models: weights by the names of what they are of, whatever their numbers."""
+"""The difference between two models. Weights are matched by the names of features and labels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.model import Attributes, Model
+from tagsmith.core.model.model import ModelAttributes, SparseModel
 
 
 @dataclass(frozen=True, slots=True)
 class WeightChange:
-    """A weight that one model has otherwise than the other; 0 is that of a model that lacks it.
+    """A weight that differs between two models; 0 if a model does not have it.
 
-    Without a `feature` it is that of a label behind another.
+    Without a `feature` it is the weight of a transition.
     """
 
     feature: str | None
@@ -25,7 +25,7 @@ class WeightChange:
 
 @dataclass(frozen=True, slots=True)
 class WeightDifference:
-    """How many weights only one of the models has, how many both have, and which differ most."""
+    """Counts of weights that one or both models have, and the weights that differ most."""
 
     base: int
     head: int
@@ -36,7 +36,7 @@ class WeightDifference:
     top: list[WeightChange]
 
 
-def weight_difference(base: Model, head: Model, top: int) -> WeightDifference:
+def weight_difference(base: SparseModel, head: SparseModel, top: int) -> WeightDifference:
     """Compare the weights of two models."""
     labels = _numbered((*base.labels, *head.labels))
     names: dict[str | None, int] = {None: 0}
@@ -83,9 +83,9 @@ def _described(
 
 
 def _keyed(
-    model: Model, labels: dict[str, int], names: dict[str | None, int]
+    model: SparseModel, labels: dict[str, int], names: dict[str | None, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The weights of a model, each with the number of its name, of the label before (0 for none) and of its label."""
+    """Return the weights of a model, each with a key of its name, the label before (0 for none) and its label."""
     own = np.array([labels[label] for label in model.labels], np.int64)
     count = len(labels)
 
@@ -94,7 +94,7 @@ def _keyed(
     ) -> NDArray[np.int64]:
         return (name * (count + 1) + before) * count + label
 
-    def of_rows(a: Attributes, texts: Iterator[str]) -> NDArray[np.int64]:
+    def of_rows(a: ModelAttributes, texts: Iterator[str]) -> NDArray[np.int64]:
         numbers = np.fromiter((names.setdefault(text, len(names)) for text in texts), np.int64, a.size)
         return np.repeat(numbers, np.diff(a.starts))
 
@@ -111,12 +111,12 @@ def _keyed(
     return np.concatenate(keys), np.concatenate(weights)
 
 
-def _names(model: Model) -> Iterator[str]:
-    """The names of all attributes, in order; those of families are found in one go."""
+def _names(model: SparseModel) -> Iterator[str]:
+    """Yield the names of all attributes, in order. Names of bag features are collected in one pass."""
     singles = model.attributes.singles
     yield from (model.attribute_name(i) for i in range(singles))
     rest = [""] * (model.attributes.size - singles)
-    for family in model.families:
-        for attribute, text in zip(family.attributes.tolist(), family.vocabulary.strings(), strict=True):
-            rest[attribute - singles] = family.spec.name(text)
+    for bag in model.bags:
+        for attribute, text in zip(bag.attributes.tolist(), bag.vocabulary.strings(), strict=True):
+            rest[attribute - singles] = bag.spec.name(text)
     yield from rest

@@ -1,7 +1,7 @@
-"""Why a token got its label: the features and transitions that spoke for it, and those for the next probable one.
+"""Why a token got its label: the weights of the chosen label and of the most probable other one.
 
-Scores are those of the token between the labels chosen for its neighbours. The difference of two labels' scores is the
-logarithm of their odds there, so that what is shown adds up to what decided.
+Scores are those of the token between the chosen labels of its neighbours. The difference of two labels' scores is their
+log odds at this place, so the shown weights add up to the decision.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.jit import kernel
-from core.model.decoding import Decoded
-from core.model.model import Attributes
-from core.model.tagger import Coded, Lookup, Scratch, Tagger, find_attributes
+from tagsmith.core.base.jit import kernel
+from tagsmith.core.model.decoding import Decoded
+from tagsmith.core.model.model import ModelAttributes
+from tagsmith.core.model.tagger import AttributeLookup, Coded, Tagger, TaggingScratch, find_attributes
 
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """Weights of label pairs, in parallel: the pair, the feature it is joined with if any, the weight."""
+    """Weights of label pairs, as parallel lists. `features` is None for the pair without a feature."""
 
     before: list[str]
     after: list[str]
@@ -28,20 +28,20 @@ class Transitions:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A label that a token could have, and all that speaks for and against it."""
+    """A possible label of a token, and the weights for and against it."""
 
     tag: str
     probability: float
-    #: Of all that follows, the sum.
+    #: The sum of all weights below.
     score: float
     features: list[str]
-    weights: list[float]  # of each feature, times its value
+    weights: list[float]  # weight of each feature, times its value
     transitions: Transitions
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Of one token: the label chosen, and the most probable other; None when there is none."""
+    """The chosen label of one token, and the most probable other label if there is one."""
 
     sentence: int
     token: int
@@ -51,10 +51,10 @@ class Explanation:
 
 @kernel
 def _attributes(
-    lookup: Lookup, codes: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64],
-    tokens: NDArray[np.int64], s: Scratch, out: NDArray[np.int64],
+    lookup: AttributeLookup, codes: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64],
+    tokens: NDArray[np.int64], s: TaggingScratch, out: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """The attributes of some tokens into (tokens, templates), -1 where a template has none."""
+    """Fill `out`, (tokens, templates), with the attributes of tokens; -1 where the model has none."""
     for i in range(tokens.shape[0]):
         find_attributes(lookup, codes, begins[i], ends[i], tokens[i], s, -1)
         for template in range(out.shape[1]):
@@ -64,18 +64,21 @@ def _attributes(
 def explain(
     tagger: Tagger, coded: Coded, decoded: Decoded, places: Sequence[tuple[int, int]]
 ) -> Iterator[Explanation]:
-    """Explain tokens, given as (sentence, token in it), of what was decoded with its distributions."""
+    """Explain the labels of tokens, given as (sentence, token within it).
+
+    `decoded` must include the distributions.
+    """
     sentences = np.array([sentence for sentence, _ in places], np.int64)
     begins, ends = coded.offsets[:-1][sentences], coded.offsets[1:][sentences]
     tokens = begins + np.array([token for _, token in places], np.int64)
-    # The transition out of a token is that into the next.
+    # The transition out of a token is the transition into the next one.
     after = np.minimum(tokens + 1, ends - 1)
     single, into, out_of = (
         _found(tagger, lookup, coded, begins, ends, at)
         for lookup, at in (
             (tagger.weights.lookup, tokens),
-            (tagger.rich.lookup, tokens),
-            (tagger.rich.lookup, after),
+            (tagger.edge_weights.lookup, tokens),
+            (tagger.edge_weights.lookup, after),
         )
     )
     for i, (sentence, token) in enumerate(places):
@@ -90,7 +93,7 @@ def explain(
             return _candidate(
                 tagger,
                 y,
-                float(distribution[y]),  # noqa: B023  # called within the turn of the loop
+                float(distribution[y]),  # noqa: B023  # called within the same iteration
                 own,  # noqa: B023
                 [(before, y, into[i]), (y, behind, out_of[i])],  # noqa: B023
             )
@@ -106,7 +109,7 @@ def explain(
 
 def _found(
     tagger: Tagger,
-    lookup: Lookup,
+    lookup: AttributeLookup,
     coded: Coded,
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
@@ -118,13 +121,12 @@ def _found(
 
 
 def _own(coded: Coded, token: int, found: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """The attributes of a token, with their values."""
+    """Return the attributes of a token and their values."""
     own = [(attribute, 1.0) for attribute in found.tolist() if attribute >= 0]
-    several = coded.several
-    if several.starts.size > 1:
-        first, last = int(several.starts[token]), int(several.starts[token + 1])
-        values = several.values[first:last].tolist() if several.values.size else [1.0] * (last - first)
-        own += zip(several.ids[first:last].tolist(), values, strict=True)
+    if coded.bag_starts.size > 1:
+        first, last = int(coded.bag_starts[token]), int(coded.bag_starts[token + 1])
+        values = coded.bag_values[first:last].tolist() if coded.bag_values.size else [1.0] * (last - first)
+        own += zip(coded.bag_rows[first:last].tolist(), values, strict=True)
     return own
 
 
@@ -167,8 +169,8 @@ def _candidate(
     )
 
 
-def _weight(a: Attributes, attribute: int, label: int) -> float:
-    """The weight of an attribute with a label, or a pair of them; nothing is stored of those that are zero."""
+def _weight(a: ModelAttributes, attribute: int, label: int) -> float:
+    """Return the weight of an attribute with a label or a label pair; weights of zero are not stored."""
     first, last = int(a.starts[attribute]), int(a.starts[attribute + 1])
     place = first + int(np.searchsorted(a.labels[first:last], label))
     return float(a.weights[place]) if place < last and a.labels[place] == label else 0.0

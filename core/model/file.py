@@ -1,7 +1,7 @@
-"""The model file: a flat file with all that tagging needs.
+"""The model file: a flat file with everything that tagging needs.
 
-The same model gives the same bytes. A file is trusted for nothing: the checksum, every size and every index that a
-kernel would follow are checked when it is opened.
+Equal models give equal bytes. Model files are untrusted input: opening one checks the checksum, every size and every
+index that a kernel follows.
 """
 
 from dataclasses import fields
@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from core import flat_file
-from core.corpus.bag import Cells
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
-from core.features.columns import Coder, DerivedColumn
-from core.features.index import Slots, Table, columns_of_values
-from core.features.settled import Several, restored
-from core.features.several import NO_CELLS, Family
-from core.model import matchers
-from core.model.model import Attributes, Model, RichEdges
+from tagsmith.core.base import flat_file
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.hash_table import Table
+from tagsmith.core.corpus.bag import Cells
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.bags import NO_CELLS, BagIndex
+from tagsmith.core.features.columns.coder import Coder, DerivedColumn
+from tagsmith.core.features.index import Slots, columns_of_values
+from tagsmith.core.features.resolved import BagTemplate
+from tagsmith.core.features.resolving import restored
+from tagsmith.core.model import matchers
+from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
 
 MAGIC = b"TAGSMTH\x02"
 _ATTRIBUTES = {
@@ -33,7 +35,7 @@ _ATTRIBUTES = {
     "values": np.int32,
 }
 _EDGES = {**_ATTRIBUTES, "labels": np.int32}
-#: What a header of any content can make the code below it raise.
+#: Exceptions that a header with arbitrary content can cause.
 _WRONG = (
     ValidationError,
     KeyError,
@@ -48,17 +50,17 @@ _WRONG = (
 
 
 class CorruptModel(Invalid):
-    """The file is not a sound model."""
+    """The file is not a valid model."""
 
     default_code = "corrupt_model"
 
 
-def save(model: Model, path: Path) -> str:
-    """Write the model; returns the sha256 of the file."""
+def save(model: SparseModel, path: Path) -> str:
+    """Write the model and return the sha256 of the file."""
     return flat_file.save(path, MAGIC, _description(model), _arrays(model))
 
 
-def load(path: Path) -> Model:
+def load(path: Path) -> SparseModel:
     """Map a model file read-only, or raise CorruptModel."""
     try:
         model = _model(flat_file.FlatFile.open(path, MAGIC))
@@ -68,11 +70,13 @@ def load(path: Path) -> Model:
     except Invalid as error:
         raise CorruptModel(error.message) from None
     except _WRONG as error:
-        raise CorruptModel(f"The model file is damaged ({error.__class__.__name__})") from None
+        raise CorruptModel(
+            f"The model file is damaged ({error.__class__.__name__}). Upload it again."
+        ) from None
     return model
 
 
-def _description(model: Model) -> dict[str, Any]:
+def _description(model: SparseModel) -> dict[str, Any]:
     return {
         "labels": list(model.labels),
         "features": model.features.record(),
@@ -80,7 +84,7 @@ def _description(model: Model) -> dict[str, Any]:
     }
 
 
-def _arrays(model: Model) -> dict[str, NDArray[Any]]:
+def _arrays(model: SparseModel) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for i, vocabulary in enumerate(model.coder.vocabularies):
         for part in matchers.VOCABULARY:
@@ -89,23 +93,23 @@ def _arrays(model: Model) -> dict[str, NDArray[Any]]:
         arrays[f"derived.{i}.of_base"] = derived.of_base
     arrays |= matchers.arrays(model.coder.matched)
     arrays["table.keys"], arrays["table.rows"] = model.table.keys, model.table.rows
-    for field in fields(Attributes):
+    for field in fields(ModelAttributes):
         arrays[f"attributes.{field.name}"] = getattr(model.attributes, field.name)
     arrays["transitions"] = model.transitions
-    for i, family in enumerate(model.families):
+    for i, bag in enumerate(model.bags):
         for part in matchers.VOCABULARY:
-            arrays[f"family.{i}.{part}"] = getattr(family.vocabulary, part)
-        arrays[f"family.{i}.attributes"] = family.attributes
-        arrays[f"family.{i}.of_base.starts"] = family.of_base.starts
-        arrays[f"family.{i}.of_base.ids"] = family.of_base.ids
+            arrays[f"family.{i}.{part}"] = getattr(bag.vocabulary, part)
+        arrays[f"family.{i}.attributes"] = bag.attributes
+        arrays[f"family.{i}.of_base.starts"] = bag.of_base.starts
+        arrays[f"family.{i}.of_base.ids"] = bag.of_base.ids
     if model.edges is not None:
         arrays["edges.keys"], arrays["edges.rows"] = model.edges.table.keys, model.edges.table.rows
-        for field in fields(Attributes):
+        for field in fields(ModelAttributes):
             arrays[f"edges.{field.name}"] = getattr(model.edges.attributes, field.name)
     return arrays
 
 
-def _model(source: flat_file.FlatFile) -> Model:
+def _model(source: flat_file.FlatFile) -> SparseModel:
     header, array = source.header, source.array
     features = restored(header["features"])
     columns = features.columns
@@ -117,7 +121,7 @@ def _model(source: flat_file.FlatFile) -> Model:
         )
         for i in range(count)
     ]
-    return Model(
+    return SparseModel(
         labels=tuple(str(label) for label in header["labels"]),
         features=features,
         coder=Coder(
@@ -129,25 +133,25 @@ def _model(source: flat_file.FlatFile) -> Model:
             matchers.columns(source, features.matched, vocabularies[first:], vocabularies[:columns]),
         ),
         table=Table(array("table.keys", np.uint64), array("table.rows", np.int32)),
-        attributes=Attributes(
+        attributes=ModelAttributes(
             **{name: array(f"attributes.{name}", dtype) for name, dtype in _ATTRIBUTES.items()}
         ),
         transitions=array("transitions", np.float32, dimensions=2),
-        edges=RichEdges(
+        edges=EdgeAttributes(
             Table(array("edges.keys", np.uint64), array("edges.rows", np.int32)),
-            Attributes(**{name: array(f"edges.{name}", dtype) for name, dtype in _EDGES.items()}),
+            ModelAttributes(**{name: array(f"edges.{name}", dtype) for name, dtype in _EDGES.items()}),
         )
         if features.rich
         else None,
-        families=tuple(_family(source, i, spec) for i, spec in enumerate(features.several)),
+        bags=tuple(_bag(source, i, spec) for i, spec in enumerate(features.bags)),
     )
 
 
-def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
+def _bag(source: flat_file.FlatFile, number: int, spec: BagTemplate) -> BagIndex:
     def array(name: str, dtype: Any) -> NDArray[Any]:
         return source.array(f"family.{number}.{name}", dtype)
 
-    return Family(
+    return BagIndex(
         spec,
         Vocabulary(**{part: array(part, dtype) for part, dtype in matchers.VOCABULARY.items()}),
         array("attributes", np.int32),
@@ -155,8 +159,8 @@ def _family(source: flat_file.FlatFile, number: int, spec: Several) -> Family:
     )
 
 
-def _check(model: Model) -> None:
-    """Every index a kernel follows must lead somewhere, and every search must end."""
+def _check(model: SparseModel) -> None:
+    """Check that every index a kernel follows is valid, and that every search ends."""
     labels = len(model.labels)
     sound = (
         labels > 0
@@ -173,8 +177,8 @@ def _check(model: Model) -> None:
         )
         and _values_are_known(model.attributes, model.slots, model)
         and (model.edges is None or _values_are_known(model.edges.attributes, model.edge_slots, model))
-        and all(_family_is_sound(family, model) for family in model.families)
-        and _families_share_nothing(model)
+        and all(_bag_is_sound(bag, model) for bag in model.bags)
+        and _bags_share_nothing(model)
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -184,10 +188,10 @@ def _check(model: Model) -> None:
         )
     )
     if not sound:
-        raise CorruptModel("The model file's arrays contradict each other")
+        raise CorruptModel("The arrays of the model file are inconsistent.")
 
 
-def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int) -> bool:
+def _attributes_are_sound(a: ModelAttributes, slots: Slots, table: Table, labels: int) -> bool:
     return (
         _rises(a.starts, a.size, len(a.labels))
         and len(a.labels) == len(a.weights)
@@ -200,28 +204,28 @@ def _attributes_are_sound(a: Attributes, slots: Slots, table: Table, labels: int
     )
 
 
-def _values_are_known(a: Attributes, slots: Slots, model: Model) -> bool:
+def _values_are_known(a: ModelAttributes, slots: Slots, model: SparseModel) -> bool:
     """Whether every value of an attribute has a name."""
     sizes = np.array([len(vocabulary) for vocabulary in model.coder.vocabularies], np.int64)
     columns = columns_of_values(slots, a.templates, a.value_starts)
     return bool((a.values < sizes[columns]).all())
 
 
-def _family_is_sound(family: Family, model: Model) -> bool:
-    a, cells, chain = model.attributes, family.of_base, family.spec.chain
-    values = 0 if chain is None else len(model.coder.base[chain.of])
+def _bag_is_sound(bag: BagIndex, model: SparseModel) -> bool:
+    a, cells, derivation = model.attributes, bag.of_base, bag.spec.derivation
+    values = 0 if derivation is None else len(model.coder.base[derivation.of])
     return (
-        len(family.attributes) == len(family.vocabulary)
-        and matchers.within(family.attributes - a.singles, 0, a.size - a.singles)
+        len(bag.attributes) == len(bag.vocabulary)
+        and matchers.within(bag.attributes - a.singles, 0, a.size - a.singles)
         and _rises(cells.starts, values, len(cells.ids))
-        and matchers.within(cells.ids, 0, len(family.vocabulary))
+        and matchers.within(cells.ids, 0, len(bag.vocabulary))
     )
 
 
-def _families_share_nothing(model: Model) -> bool:
-    """Whether every attribute behind the singles is of one entry of one family, which names it."""
+def _bags_share_nothing(model: SparseModel) -> bool:
+    """Whether every bag attribute belongs to exactly one entry of one bag, which names it."""
     singles, size = model.attributes.singles, model.attributes.size
-    every = [family.attributes for family in model.families]
+    every = [bag.attributes for bag in model.bags]
     found = np.concatenate([np.empty(0, np.int32), *every])
     return len(found) == size - singles and len(np.unique(found)) == len(found)
 

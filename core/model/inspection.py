@@ -1,4 +1,4 @@
-"""What a model has learned: its strongest features and transitions, and how its weights are spread."""
+"""Inspection of a model: its strongest features and transitions, and the distribution of its weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault, Invalid
-from core.model.model import Attributes, Model
-from core.model.templates import attribute_templates, edge_templates
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.model.model import ModelAttributes, SparseModel
+from tagsmith.core.model.templates import attribute_templates, edge_templates
 
-#: Places of weights count through those of attributes, then those of edge attributes.
+#: Positions of weights: first those of attributes, then those of edge attributes.
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureWeight:
-    """One weight: of a feature and a label or, where `before` is given, a pair of labels."""
+    """One weight of a feature and a label or, if `before` is given, a label pair."""
 
     feature: str
     template: str
@@ -27,7 +27,7 @@ class FeatureWeight:
 
 @dataclass(frozen=True, slots=True)
 class TransitionWeight:
-    """The weight of a label behind another."""
+    """The weight of a transition from one label to another."""
 
     before: str
     after: str
@@ -36,9 +36,9 @@ class TransitionWeight:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many weights that are not zero lie between each two neighbours of `bounds`, by what they are weights of.
+    """Counts of non-zero weights between neighbouring `bounds`, by kind.
 
-    Those of `edge_features` are joined with pairs of labels.
+    `edge_features` are features of label pairs.
     """
 
     bounds: list[float]
@@ -48,9 +48,12 @@ class Histogram:
 
 
 def top_features(
-    model: Model, label: str | None, template: str | None, limit: int, after: int | None
+    model: SparseModel, label: str | None, template: str | None, limit: int, after: int | None
 ) -> tuple[list[FeatureWeight], int | None]:
-    """The strongest weights, positive or negative, and where to go on; `after` is where the part before ended."""
+    """Return the strongest weights, positive or negative, and the position to continue from.
+
+    `after` is the position at which the previous page ended.
+    """
     parts = [_Kind(model.attributes, *attribute_templates(model), pairs=False)]
     if model.edges is not None:
         parts.append(_Kind(model.edges.attributes, *edge_templates(model), pairs=True))
@@ -69,9 +72,9 @@ def top_features(
 
 
 def top_transitions(
-    model: Model, before: str | None, label: str | None, limit: int, after: int | None
+    model: SparseModel, before: str | None, label: str | None, limit: int, after: int | None
 ) -> tuple[list[TransitionWeight], int | None]:
-    """The strongest weights of label pairs, and where to go on."""
+    """Return the strongest transitions, and the position to continue from."""
     _check_known("before", before, model.labels)
     _check_known("label", label, model.labels)
     weights = model.transitions.reshape(-1)
@@ -88,8 +91,8 @@ def top_transitions(
     ], rest
 
 
-def histogram(model: Model, bins: int) -> Histogram:
-    """The weights that are not zero, in bins of one width from the lowest to the highest."""
+def histogram(model: SparseModel, bins: int) -> Histogram:
+    """Count the non-zero weights in bins of equal width from the lowest to the highest."""
     none = np.empty(0, np.float32)
     edges = none if model.edges is None else model.edges.attributes.weights
     kinds = [model.attributes.weights, edges, model.transitions[model.transitions != 0]]
@@ -101,19 +104,19 @@ def histogram(model: Model, bins: int) -> Histogram:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Kind:
-    """The attributes of one kind: those of single labels, or those of label pairs."""
+    """The attributes of one kind: of single labels, or of label pairs."""
 
-    attributes: Attributes
+    attributes: ModelAttributes
     names: Sequence[str]  # of templates
-    groups: Places  # (attributes,) place of its template in these
+    groups: Places  # (attributes,) index of its template in `names`
     pairs: bool
 
     @property
     def weights(self) -> NDArray[np.float32]:
         return self.attributes.weights
 
-    def chosen(self, model: Model, label: str | None, template: str | None) -> NDArray[np.bool_]:
-        """Whether each weight is of this label and this template."""
+    def chosen(self, model: SparseModel, label: str | None, template: str | None) -> NDArray[np.bool_]:
+        """Whether each weight belongs to this label and this template."""
         a = self.attributes
         wanted = np.ones(len(a.weights), np.bool_)
         if label is not None:
@@ -123,8 +126,8 @@ class _Kind:
             wanted &= np.repeat(of_template, np.diff(a.starts))
         return wanted
 
-    def described(self, model: Model, place: int) -> FeatureWeight:
-        """One weight by its place."""
+    def described(self, model: SparseModel, place: int) -> FeatureWeight:
+        """Describe the weight at a position."""
         a = self.attributes
         attribute = int(np.searchsorted(a.starts, place, side="right")) - 1
         before, label = divmod(int(a.labels[place]), len(model.labels))
@@ -140,15 +143,20 @@ class _Kind:
 def _strongest(
     weights: NDArray[np.float32], wanted: Places, limit: int, after: int | None
 ) -> tuple[list[int], int | None]:
-    """The places of the strongest of the wanted weights, of equals the first; and the last of them when more follow."""
+    """Return the positions of the strongest of the wanted weights, and the last position if more follow.
+
+    Among equal weights the first come first.
+    """
     if after is not None:
         if not 0 <= after < len(weights):
-            raise Invalid("The cursor is not one of this list.", code="invalid_cursor")
+            raise Invalid(
+                "The cursor is not from this list. Start again without a cursor.", code="invalid_cursor"
+            )
         strength, last = np.abs(weights[wanted]), abs(weights[after])
         wanted = wanted[(strength < last) | ((strength == last) & (wanted > after))]
     strength = np.abs(weights[wanted])
     if len(wanted) > limit:
-        # All as strong as the last that has room, so that of equals the first are taken.
+        # Include all that equal the weakest of these, so that among equals the first are taken.
         least = np.partition(strength, len(wanted) - limit)[len(wanted) - limit]
         near = np.flatnonzero(strength >= least)
     else:
@@ -161,5 +169,5 @@ def _strongest(
 def _check_known(parameter: str, value: str | None, known: Sequence[str]) -> None:
     if value is not None and value not in known:
         shown = ", ".join(known[:20])
-        fault = Fault(f"the model has no {value!r}; it has: {shown}", parameter=parameter)
-        raise Invalid(f"The {parameter} is not one of the model.", [fault], code=f"unknown_{parameter}")
+        fault = Fault(f"The model has no {value!r}; it has: {shown}.", parameter=parameter)
+        raise Invalid(f"The model does not have this {parameter}.", [fault], code=f"unknown_{parameter}")

@@ -1,12 +1,12 @@
-"""How sure a model is: the probability of every label at every token."""
+"""Marginals: the probability of every label at every token."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.decoding import Wanted, decode
-from core.model.tagger import Coded, Tagger
+from tagsmith.core.model.decoding import DecodingOptions, decode
+from tagsmith.core.model.tagger import Coded, Tagger
 
 
 def marginals(tagger: Tagger, coded: Coded) -> NDArray[np.float32]:
-    """The probability of each label at each token, (tokens, labels)."""
-    return decode(tagger, coded, Wanted(distributions=True)).distributions
+    """Return the probability of each label at each token, (tokens, labels)."""
+    return decode(tagger, coded, DecodingOptions(distributions=True)).distributions

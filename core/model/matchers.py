@@ -1,6 +1,6 @@
-"""What a model file holds of columns that look at sentences and lexicons: all that they need to tag by themselves.
+"""Columns that match sentences or lexicons, in the model file. Tagging needs nothing else.
 
-Matchers that several columns share are stored once.
+A matcher that several columns share is stored once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
-from core.features.index import Table
-from core.features.matched import MatchedSpec, SameColumn
-from core.features.matching import GATHERED, Folding, MatchedColumn, Matcher, raw_size, trie_of
-from core.flat_file import FlatFile
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.flat_file import FlatFile
+from tagsmith.core.base.hash_table import Table
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.matched.base import Folding, MatchedBase, MatchedColumn, Matcher
+from tagsmith.core.features.lexicon.trie import Nodes, Trie
 
 VOCABULARY = {"text": np.uint8, "offsets": np.int64, "table": np.int32}
 
 
 def description(columns: Sequence[MatchedColumn]) -> dict[str, Any]:
-    """The part of the header: the matchers, and which of them each column uses."""
+    """Return the header entries: the matchers, and the matcher of each column."""
     distinct, used = _shared(columns)
     return {
         "used": used,
@@ -29,7 +29,7 @@ def description(columns: Sequence[MatchedColumn]) -> dict[str, Any]:
 
 
 def arrays(columns: Sequence[MatchedColumn]) -> dict[str, NDArray[Any]]:
-    """The arrays of columns and matchers."""
+    """Return the arrays of columns and matchers."""
     out: dict[str, NDArray[Any]] = {}
     for i, column in enumerate(columns):
         out[f"matched.{i}.value_of"] = column.value_of
@@ -37,7 +37,7 @@ def arrays(columns: Sequence[MatchedColumn]) -> dict[str, NDArray[Any]]:
         for part in VOCABULARY:
             out[f"matcher.{i}.tokens.{part}"] = getattr(matcher.tokens, part)
         nodes = matcher.trie.nodes
-        out[f"matcher.{i}.of_base"], out[f"matcher.{i}.kinds"] = matcher.of_base, matcher.kinds
+        out[f"matcher.{i}.of_base"], out[f"matcher.{i}.kinds"] = matcher.of_base, matcher.class_of
         out[f"matcher.{i}.keys"], out[f"matcher.{i}.rows"] = nodes.keys, nodes.rows
         out[f"matcher.{i}.entries"] = nodes.entries
         out[f"matcher.{i}.pairs.keys"], out[f"matcher.{i}.pairs.rows"] = (
@@ -49,13 +49,13 @@ def arrays(columns: Sequence[MatchedColumn]) -> dict[str, NDArray[Any]]:
 
 def columns(
     source: FlatFile,
-    specs: Sequence[tuple[str, MatchedSpec]],
+    specs: Sequence[tuple[str, MatchedBase]],
     vocabularies: Sequence[Vocabulary],
     base: Sequence[Vocabulary],
 ) -> tuple[MatchedColumn, ...]:
-    """The columns of a file, or Invalid when its arrays contradict each other."""
+    """Read the columns of a file, or raise Invalid if its arrays are inconsistent."""
     header = source.header["matchers"]
-    made = [_matcher(source, i, said, base) for i, said in enumerate(header["made"])]
+    made = [_matcher(source, i, entry, base) for i, entry in enumerate(header["made"])]
     out = []
     for i, ((name, spec), vocabulary, number) in enumerate(
         zip(specs, vocabularies, header["used"], strict=True)
@@ -65,13 +65,13 @@ def columns(
             name, spec, vocabulary, source.array(f"matched.{i}.value_of", np.int32), matcher
         )
         if not _fits(column):
-            raise Invalid(f"What the file says of the column {name} contradicts itself")
+            raise Invalid(f"The arrays of column {name} are inconsistent. The file is damaged.")
         out.append(column)
     return tuple(out)
 
 
 def is_sound(table: Table, entries: int) -> bool:
-    """Whether every search in a table ends, at one of so many entries."""
+    """Whether every search in a table ends, at one of `entries` entries."""
     capacity = len(table.keys)
     filled = table.keys != 0
     return (
@@ -84,7 +84,7 @@ def is_sound(table: Table, entries: int) -> bool:
 
 
 def within(ids: NDArray[Any], least: int, count: int) -> bool:
-    """Whether ids lie from `least` to `count` - 1."""
+    """Whether all ids are between `least` and `count` - 1."""
     return len(ids) == 0 or (int(ids.min()) >= least and int(ids.max()) < count)
 
 
@@ -103,16 +103,16 @@ def _shared(columns: Sequence[MatchedColumn]) -> tuple[list[Matcher], list[int |
     return distinct, used
 
 
-def _matcher(source: FlatFile, number: int, said: Mapping[str, Any], base: Sequence[Vocabulary]) -> Matcher:
+def _matcher(source: FlatFile, number: int, entry: Mapping[str, Any], base: Sequence[Vocabulary]) -> Matcher:
     def array(name: str, dtype: Any) -> NDArray[Any]:
         return source.array(f"matcher.{number}.{name}", dtype)
 
     made = Matcher(
-        Folding(bool(said["case"]), bool(said["width"])),
-        int(said["of"]),
+        Folding(bool(entry["case"]), bool(entry["width"])),
+        int(entry["of"]),
         Vocabulary(**{part: array(f"tokens.{part}", dtype) for part, dtype in VOCABULARY.items()}),
         array("of_base", np.int32),
-        trie_of(array("keys", np.uint64), array("rows", np.int32), array("entries", np.int32)),
+        Trie(Nodes(array("keys", np.uint64), array("rows", np.int32), array("entries", np.int32))),
         array("kinds", np.int32),
         Table(array("pairs.keys", np.uint64), array("pairs.rows", np.int32)),
     )
@@ -124,29 +124,19 @@ def _matcher(source: FlatFile, number: int, said: Mapping[str, Any], base: Seque
         and len(nodes.entries) >= 1
         and is_sound(Table(nodes.keys, nodes.rows), len(nodes.entries) - 1)
         and within(nodes.entries, -1, len(nodes.entries))
-        and within(made.kinds, 0, 1 << 30)
+        and within(made.class_of, 0, 1 << 30)
         and is_sound(made.pairs, int(np.count_nonzero(made.pairs.keys)))
         and bool((made.pairs.rows[made.pairs.keys == 0] < 0).all())
     )
     if not sound:
-        raise Invalid("The arrays of a lexicon contradict each other")
+        raise Invalid("The arrays of a matcher are inconsistent. The file is damaged.")
     return made
 
 
 def _fits(column: MatchedColumn) -> bool:
-    """Whether everything that the column can find has a place among its values."""
-    spec, matcher = column.spec, column.matcher
-    if (matcher is None) != isinstance(spec, SameColumn):
-        return False
-    if matcher is not None and (spec.of != matcher.of or not _classes_fit(spec, matcher)):
-        return False
-    return len(column.value_of) == raw_size(spec, matcher) and within(
-        column.value_of, -1, len(column.vocabulary)
+    """Whether the matcher is of the right kind, and every raw code has a value in the vocabulary."""
+    return (
+        column.spec.fits(column.matcher)
+        and len(column.value_of) == column.spec.raw_size(column.matcher)
+        and within(column.value_of, -1, len(column.vocabulary))
     )
-
-
-def _classes_fit(spec: MatchedSpec, matcher: Matcher) -> bool:
-    if isinstance(spec, GATHERED):
-        return True
-    of_tokens = spec.kind == "cluster"
-    return len(matcher.kinds) == (len(matcher.tokens) if of_tokens else matcher.entries)

@@ -1,4 +1,4 @@
-"""A trained model: only the weights that are not zero, and the vocabularies they need."""
+"""A trained model: the non-zero weights, and the vocabularies they need."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,28 +6,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.features.columns import Coder
-from core.features.index import Slots, Table, edge_slots_of, slots_of
-from core.features.preview import named
-from core.features.settled import Features, Place
-from core.features.several import Family
-from core.features.template import Template
+from tagsmith.core.base.hash_table import Table
+from tagsmith.core.features.columns.bags import BagIndex
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.index import Slots, edge_slots_of, slots_of
+from tagsmith.core.features.preview import named
+from tagsmith.core.features.resolved import Features, ResolvedSlot
+from tagsmith.core.features.templates.template import Template
 
 
 @dataclass(frozen=True, eq=False)
-class Attributes:
-    """The attributes that kept a weight: their weights as CSR over labels, and the values they stand for.
+class ModelAttributes:
+    """The attributes with a non-zero weight: weights as CSR over labels, and the values of each attribute.
 
-    First come `singles`, those of templates over one value a token; what the others stand for, their families tell.
+    First come the `singles`, the attributes of templates with one value per token. Bag attributes follow; the bags name
+    them.
     """
 
     starts: NDArray[np.int64]  # (attributes + 1,)
-    #: Label of each weight (int16); of an edge attribute the pair, label before * labels + label (int32).
+    #: Label of each weight (int16). For edge attributes the label pair: label before * labels + label (int32).
     labels: NDArray[Any]
     weights: NDArray[np.float32]
-    templates: NDArray[np.int16]  # (singles,) number of the template among those of its kind
+    templates: NDArray[np.int16]  # (singles,) index of the template among those of its kind
     value_starts: NDArray[np.int64]  # (singles + 1,)
-    values: NDArray[np.int32]  # codes of the template's slots
+    values: NDArray[np.int32]  # codes of the values of the template's slots
 
     @property
     def size(self) -> int:
@@ -39,25 +41,25 @@ class Attributes:
 
 
 @dataclass(frozen=True, eq=False)
-class RichEdges:
-    """The edge attributes of a model: those joined with the label pair."""
+class EdgeAttributes:
+    """The edge attributes of a model: those of label pairs."""
 
     table: Table
-    attributes: Attributes
+    attributes: ModelAttributes
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """Everything tagging needs. Immutable; arrays may be mapped from a file."""
+class SparseModel:
+    """A model with everything that tagging needs. Immutable; its arrays can be mapped from a file."""
 
     labels: tuple[str, ...]
     features: Features
     coder: Coder
     table: Table
-    attributes: Attributes
+    attributes: ModelAttributes
     transitions: NDArray[np.float32]  # (labels, labels)
-    edges: RichEdges | None = None
-    families: tuple[Family, ...] = ()
+    edges: EdgeAttributes | None = None
+    bags: tuple[BagIndex, ...] = ()
 
     @property
     def slots(self) -> Slots:
@@ -73,28 +75,30 @@ class Model:
         return len(self.attributes.weights) + int(np.count_nonzero(self.transitions)) + edges
 
     def attribute_name(self, attribute: int) -> str:
-        """Rebuild the name of an attribute, as the template would have written it."""
+        """Return the name of an attribute, as its template writes it."""
         if attribute >= self.attributes.singles:
-            return self._name_in_family(attribute)
+            return self._name_in_bag(attribute)
         template = int(self.attributes.templates[attribute])
         return self._name(
             self.attributes, attribute, self.features.slots[template], self.features.unigrams[template]
         )
 
     def edge_attribute_name(self, attribute: int) -> str:
-        """The same of an edge attribute."""
+        """Return the name of an edge attribute."""
         assert self.edges is not None
         template = int(self.edges.attributes.templates[attribute])
         return self._name(
             self.edges.attributes, attribute, self.features.edge_slots[template], self.features.rich[template]
         )
 
-    def _name(self, a: Attributes, attribute: int, places: tuple[Place, ...], template: Template) -> str:
+    def _name(
+        self, a: ModelAttributes, attribute: int, places: tuple[ResolvedSlot, ...], template: Template
+    ) -> str:
         first, last = a.value_starts[attribute : attribute + 2]
         return named(template, places, self.coder.vocabularies, a.values[first:last].tolist())
 
-    def _name_in_family(self, attribute: int) -> str:
-        for family in self.families:
-            for entry in np.flatnonzero(family.attributes == attribute).tolist():
-                return family.spec.name(family.vocabulary[entry])
+    def _name_in_bag(self, attribute: int) -> str:
+        for bag in self.bags:
+            for entry in np.flatnonzero(bag.attributes == attribute).tolist():
+                return bag.spec.name(bag.vocabulary[entry])
         raise IndexError(attribute)

@@ -1,4 +1,4 @@
-"""What each template has in a model: features, their norm, and bytes."""
+"""Size of each template in a model: features, norm of their weights, bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,71 +6,72 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.features.template import Template
-from core.model.model import Attributes, Model
+from tagsmith.core.features.columns.bags import BAG_NAME
+from tagsmith.core.features.templates.template import Template
+from tagsmith.core.model.model import ModelAttributes, SparseModel
 
-#: Bytes of an attribute, whatever its values and weights: where its weights start, and in an index of templates over
-#: one value a token a cell (key and row), its template, and where its values start.
+#: Bytes per attribute without its values and weights: the start of its weights; and if it is in the index, its cell
+#: (key and row), its template and the start of its values.
 _START_BYTES, _INDEX_BYTES = 8, 12 + 2 + 8
-#: A value's code, and a weight without its label.
+#: Bytes of the code of a value, and of a weight without its label.
 _VALUE_BYTES = _WEIGHT_BYTES = 4
-#: What the attributes of bags are called together: they have names of their own and no template.
-BAG_NAME = "attributes"
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateSize:
-    """One template of a model. Templates that make the same features are one."""
+    """One template of a model. Templates that make the same features count as one."""
 
     name: str
-    #: Whether its features are joined with the pair of labels.
+    #: Whether its features are features of label pairs.
     edge: bool
     attributes: int
-    #: Weights that are not zero.
+    #: Number of non-zero weights.
     active_features: int
-    #: Of these weights, in L2.
+    #: L2 norm of the weights.
     norm: float
-    #: Of the model file, without the vocabularies that templates share and the empty cells of the index.
+    #: Bytes in the model file, without shared vocabularies and empty cells of the index.
     size_bytes: int
 
 
-def template_sizes(model: Model) -> list[TemplateSize]:
-    """The templates of a model: of single labels, over several values, of label pairs, and the pair by itself."""
+def template_sizes(model: SparseModel) -> list[TemplateSize]:
+    """Return the templates of a model: of single labels, of bag features, of label pairs, and the pair itself."""
     sizes = _sizes(*attribute_templates(model), model.attributes, edge=False)
     if model.edges is not None:
         sizes += _sizes(*edge_templates(model), model.edges.attributes, edge=True)
     return sizes + _label_pair(model)
 
 
-def attribute_templates(model: Model) -> tuple[list[str], NDArray[np.int64]]:
-    """The names of the templates of single labels, and for each attribute the place of its own among them."""
+def attribute_templates(model: SparseModel) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of the templates of single labels, and the template index of each attribute."""
     features = model.features
     names, numbers = _distinct(features.unigrams)
-    several, _ = _distinct(features.over_several)
+    bag_names, _ = _distinct(features.bag_templates)
     group_of = np.empty(model.attributes.size, np.int64)
     group_of[: model.attributes.singles] = numbers[model.attributes.templates]
-    for i, family in enumerate(model.families, start=len(names)):
-        group_of[family.attributes] = i
-    return names + (several or [BAG_NAME] * len(model.families)), group_of
+    for i, bag in enumerate(model.bags, start=len(names)):
+        group_of[bag.attributes] = i
+    return names + (bag_names or [BAG_NAME] * len(model.bags)), group_of
 
 
-def edge_templates(model: Model) -> tuple[list[str], NDArray[np.int64]]:
-    """The same of templates of label pairs and of edge attributes."""
+def edge_templates(model: SparseModel) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of the templates of label pairs, and the template index of each edge attribute."""
     assert model.edges is not None
     names, numbers = _distinct(model.features.rich)
     return names, numbers[model.edges.attributes.templates]
 
 
 def _distinct(templates: Sequence[Template]) -> tuple[list[str], NDArray[np.int64]]:
-    """The names of templates that make features of their own, and the number among them of every template."""
+    """Return the names of the distinct templates, and the index among them of every template."""
     first: dict[tuple[str, str], int] = {}
-    numbers = np.array([first.setdefault(template.made, len(first)) for template in templates], np.int64)
-    names = {template.made: template.name for template in reversed(templates)}
+    numbers = np.array(
+        [first.setdefault(template.feature_group, len(first)) for template in templates], np.int64
+    )
+    names = {template.feature_group: template.name for template in reversed(templates)}
     return [names[made] for made in first], numbers
 
 
 def _sizes(
-    names: Sequence[str], group_of: NDArray[np.int64], a: Attributes, *, edge: bool
+    names: Sequence[str], group_of: NDArray[np.int64], a: ModelAttributes, *, edge: bool
 ) -> list[TemplateSize]:
     groups = len(names)
     of_weight = np.repeat(group_of, np.diff(a.starts))
@@ -91,8 +92,8 @@ def _sizes(
     ]  # fmt: skip
 
 
-def _label_pair(model: Model) -> list[TemplateSize]:
-    """The pair of labels by itself, where it is a feature."""
+def _label_pair(model: SparseModel) -> list[TemplateSize]:
+    """Return the label pair itself, if it is a feature."""
     pair = model.transitions
     return [
         TemplateSize(

@@ -1,4 +1,4 @@
-"""Opening model files that somebody sent: what `file.load` checks for the kernels, and what people will see besides."""
+"""Opening uploaded model files. Besides the checks of `file.load`, labels and names must be valid text."""
 
 import json
 from pathlib import Path
@@ -6,53 +6,49 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core import flat_file
-from core.corpus.vocabulary import Vocabulary
-from core.model import file
-from core.model.file import CorruptModel
-from core.model.model import Model
-from core.model.tagger import Tagger
+from tagsmith.core.base import flat_file
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.model import file
+from tagsmith.core.model.file import CorruptModel
+from tagsmith.core.model.model import SparseModel
 
-#: Training is far from such weights. Times the largest value of an attribute and summed they stay finite.
+#: Far above any trained weight. Products with the largest attribute value and their sums stay finite.
 MAX_WEIGHT = 1e20
-#: The transitions are a square of labels, and so is the work of every token.
+#: The size of the transitions and the work per token grow with the square of the number of labels.
 MAX_LABELS = 4096
-#: Values of the probe sentence: known to no model, and of every length that derived columns look at.
-_PROBE = "-"
 
 
-def opened(path: Path) -> Model:
-    """Map a model file, or raise CorruptModel. It has tagged once, and all its strings can be shown."""
+def opened(path: Path) -> SparseModel:
+    """Map a model file, or raise CorruptModel. All strings of the model are valid text."""
     _check_header(path)
     model = file.load(path)
     check(model)
-    Tagger(model).tag([[[_PROBE] * model.features.columns]])
     return model
 
 
-def check(model: Model) -> None:
-    """Raise CorruptModel for what kernels would bear but users would not."""
+def check(model: SparseModel) -> None:
+    """Raise CorruptModel for content that is safe for kernels but not for users."""
     if len(model.labels) > MAX_LABELS:
-        raise CorruptModel(f"The model has {len(model.labels)} labels; at most {MAX_LABELS} are possible")
+        raise CorruptModel(f"The model has {len(model.labels)} labels; the maximum is {MAX_LABELS}.")
     every = [model.attributes.weights, model.transitions.reshape(-1)]
     if model.edges is not None:
         every.append(model.edges.attributes.weights)
     if not all(_small(weights) for weights in every):
-        raise CorruptModel(f"A weight of the model is larger than {MAX_WEIGHT:g}")
-    vocabularies = [*model.coder.vocabularies, *(family.vocabulary for family in model.families)]
+        raise CorruptModel(f"A weight of the model exceeds {MAX_WEIGHT:g}.")
+    vocabularies = [*model.coder.vocabularies, *(bag.vocabulary for bag in model.bags)]
     if not all(map(_is_text, vocabularies)):
-        raise CorruptModel("A vocabulary of the model is not UTF-8 text")
+        raise CorruptModel("A vocabulary of the model is not UTF-8 text.")
 
 
 def _check_header(path: Path) -> None:
-    """Names and labels come back in JSON, which has no lone surrogates, and from PostgreSQL, which has no NUL."""
+    """Check that the header is valid text: names and labels are returned in JSON and stored in PostgreSQL."""
     try:
         text = json.dumps(flat_file.FlatFile.open(path, file.MAGIC).header, ensure_ascii=False)
         text.encode()
     except flat_file.CorruptFile as error:
         raise CorruptModel(error.message) from None
     except (ValueError, RecursionError):
-        raise CorruptModel("The header of the model file is not UTF-8 text") from None
+        raise CorruptModel("The header of the model file is not UTF-8 text.") from None
 
 
 def _small(weights: NDArray[np.float32]) -> bool:
@@ -60,7 +56,7 @@ def _small(weights: NDArray[np.float32]) -> bool:
 
 
 def _is_text(vocabulary: Vocabulary) -> bool:
-    """Whether every string by itself is UTF-8: the whole is, and none starts within a character."""
+    """Whether every string is UTF-8: the whole text is, and no string starts within a character."""
     text, starts = vocabulary.text, vocabulary.offsets[:-1]
     try:
         text.tobytes().decode()

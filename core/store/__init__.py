@@ -1,1 +1,1 @@
-"""The SQL truth: tables, the engine, and one module of functions for each thing that is stored."""
+"""The SQL store: tables, the engine, and one module of functions per stored resource."""

@@ -1,4 +1,4 @@
-"""The audit: every change that somebody made, who, when, by which request. Rows are added and never changed."""
+"""The audit: every change, who made it, when, and in which request. Rows are added and never changed."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -6,48 +6,48 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from core.store import clock, paging, tables
-from core.store.ids import new_id
+from tagsmith.core.store import clock, paging, tables
+from tagsmith.core.store.ids import new_id
 
 _audit = tables.audit
-_KEY = paging.Key((_audit.c.at, _audit.c.id))
+_KEY = paging.SortKey((_audit.c.at, _audit.c.id))
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """One change."""
+class NewAuditEntry:
+    """One change, to be recorded."""
 
     #: Name and id of the key, or an address where keys are not in force.
     actor: str | None
     key_id: str | None
     method: str
     path: str
-    #: Of what was created, if anything was.
+    #: Where to find what was created, if anything was.
     location: str | None
     status: int
     request_id: str
-    #: What else is worth knowing, such as that a rule was overridden, and why.
+    #: Further information, such as which rule was overridden and why.
     note: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class DeedRow(Deed):
+class AuditRow(NewAuditEntry):
     """One change as it was recorded."""
 
     id: str
     at: datetime
 
 
-def record(conn: Connection, deed: Deed) -> None:
-    """Add a change."""
-    conn.execute(_audit.insert().values(id=new_id("aud"), at=clock.now(conn), **asdict(deed)))
+def record(conn: Connection, entry: NewAuditEntry) -> None:
+    """Add an entry."""
+    conn.execute(_audit.insert().values(id=new_id("aud"), at=clock.now(conn), **asdict(entry)))
 
 
 def page(
     conn: Connection, limit: int, cursor: str | None = None, key_id: str | None = None
-) -> paging.Page[DeedRow]:
-    """List changes, newest first, of all callers or of one key."""
+) -> paging.Page[AuditRow]:
+    """List entries, newest first, of all callers or of one key."""
     query = sa.select(_audit)
     if key_id is not None:
         query = query.where(_audit.c.key_id == key_id)
-    return paging.fetch(conn, query, _KEY, limit, cursor, lambda row: DeedRow(**row._asdict()))
+    return paging.fetch(conn, query, _KEY, limit, cursor, lambda row: AuditRow(**row._asdict()))

@@ -1,4 +1,4 @@
-"""Large bytes as rows of one MiB: no value is ever whole in memory, on either dialect."""
+"""Blobs, stored as rows of one MiB, so that no blob is ever completely in memory."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -8,22 +8,22 @@ import sqlalchemy as sa
 import zstandard
 from sqlalchemy.engine import Connection
 
-from core.errors import NotFound
-from core.store import tables
-from core.store.engine import Database
+from tagsmith.core.base.errors import NotFound
+from tagsmith.core.store import tables
+from tagsmith.core.store.engine import Database
 
 CHUNK_BYTES = 1 << 20
-# The cheapest level: text still shrinks three to four times, and a write transaction should be short.
+# The fastest level: text still shrinks three to four times, and write transactions stay short.
 ZSTD_LEVEL = 1
 
 
 class CorruptBlobError(RuntimeError):
-    """Stored bytes are not those that were written."""
+    """Stored bytes differ from what was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What was stored: size and digest are those of the bytes before compression."""
+    """A stored blob. Size and digest are those of the uncompressed bytes."""
 
     id: str
     size_bytes: int
@@ -34,11 +34,10 @@ class Blob:
 def write(conn: Connection, blob_id: str, chunks: Iterable[bytes]) -> Blob:
     """Store the concatenation of `chunks`.
 
-    The write lock is held until the transaction ends, so `chunks` must come from memory or disk, never
-    from a network.
+    The write lock is held until the transaction ends, so `chunks` must come from memory or disk, never from a network.
     """
     blob = tables.blob
-    # The row comes first because the chunks refer to it; its figures are known only at the end.
+    # The row comes first because the chunks refer to it; size and digest are known only at the end.
     conn.execute(blob.insert().values(id=blob_id, size_bytes=0, sha256="", chunks=0))
     insert = tables.blob_chunk.insert()
     compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
@@ -60,23 +59,23 @@ def write(conn: Connection, blob_id: str, chunks: Iterable[bytes]) -> Blob:
 
 
 def get(conn: Connection, blob_id: str) -> Blob:
-    """Give size and digest of a blob."""
+    """Return size and digest of a blob, or raise NotFound."""
     row = conn.execute(sa.select(tables.blob).where(tables.blob.c.id == blob_id)).one_or_none()
     if row is None:
-        raise NotFound(f"there are no bytes {blob_id}", code="blob_not_found")
+        raise NotFound(f"There is no blob {blob_id}.", code="blob_not_found")
     return Blob(**row._asdict())
 
 
 def read(conn: Connection, blob_id: str) -> Iterator[bytes]:
-    """Give the bytes, a chunk at a time, each checked against its digest."""
+    """Yield the bytes in chunks, each checked against its digest."""
     for seq in range(get(conn, blob_id).chunks):
         yield _chunk(conn, blob_id, seq)
 
 
 def stream(db: Database, blob_id: str) -> Iterator[bytes]:
-    """Give the bytes with no transaction open in between, for readers that may be slow.
+    """Yield the bytes in chunks, with no transaction open in between, for slow readers.
 
-    A long read transaction keeps SQLite from ever shrinking its log.
+    A long read transaction prevents SQLite from truncating its WAL.
     """
     with db.read() as conn:
         chunks = get(conn, blob_id).chunks
@@ -87,7 +86,7 @@ def stream(db: Database, blob_id: str) -> Iterator[bytes]:
 
 
 def delete(conn: Connection, blob_id: str) -> None:
-    """Remove a blob and its chunks, if it is there."""
+    """Delete a blob and its chunks, if it exists."""
     conn.execute(tables.blob.delete().where(tables.blob.c.id == blob_id))
 
 
@@ -96,19 +95,19 @@ def _chunk(conn: Connection, blob_id: str, seq: int) -> bytes:
     query = sa.select(chunk.c.sha256, chunk.c.data).where(chunk.c.blob_id == blob_id, chunk.c.seq == seq)
     row = conn.execute(query).one_or_none()
     if row is None:
-        # Blobs never change, so a chunk that was counted and is gone means the whole was deleted meanwhile.
-        raise NotFound(f"the bytes {blob_id} were deleted", code="blob_not_found")
+        # Blobs are immutable, so a missing chunk means that the blob was deleted meanwhile.
+        raise NotFound(f"The blob {blob_id} was deleted.", code="blob_not_found")
     try:
         data = zstandard.ZstdDecompressor().decompress(row.data, max_output_size=CHUNK_BYTES)
     except zstandard.ZstdError as error:
-        raise CorruptBlobError(f"chunk {seq} of {blob_id} cannot be decompressed") from error
+        raise CorruptBlobError(f"Chunk {seq} of {blob_id} cannot be decompressed.") from error
     if hashlib.sha256(data).hexdigest() != row.sha256:
-        raise CorruptBlobError(f"chunk {seq} of {blob_id} has the wrong digest")
+        raise CorruptBlobError(f"Chunk {seq} of {blob_id} has the wrong digest.")
     return data
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut a stream of any chunk sizes into pieces of CHUNK_BYTES; the last may be shorter."""
+    """Split a stream of chunks of any size into pieces of CHUNK_BYTES; the last may be shorter."""
     pending = bytearray()
     for chunk in chunks:
         view = memoryview(chunk)

@@ -1,4 +1,4 @@
-"""Time: always UTC, always aware, one clock for all machines that share a database."""
+"""Time: always UTC and timezone-aware, from one clock for all machines that share a database."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A point in time. Refuses naive values, which would mean another moment on another machine."""
+    """A point in time. Naive values are refused, because their meaning depends on the machine."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -18,11 +18,11 @@ class UtcDateTime(TypeDecorator[datetime]):
         super().__init__(timezone=True)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store UTC. SQLite keeps text of fixed width without a zone, so text order is time order."""
+        """Store UTC. SQLite stores text of fixed width without a zone, so text order is time order."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError(f"naive datetime {value.isoformat()} cannot be stored")
+            raise ValueError(f"A naive datetime cannot be stored: {value.isoformat()}. Add a time zone.")
         value = value.astimezone(UTC)
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
@@ -31,7 +31,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         value: datetime | None,
         dialect: Dialect,  # noqa: ARG002  # the signature is SQLAlchemy's
     ) -> datetime | None:
-        """Give UTC, whatever zone the session of the server has."""
+        """Return UTC, regardless of the time zone of the session."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -41,10 +41,10 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def now(conn: Connection) -> datetime:
-    """Give the present time by the clock of the database.
+    """Return the present time of the database's clock.
 
-    Leases of one worker are judged by others; taking the time from the server makes skewed clocks harmless.
-    SQLite has no server: all its users share the machine and its clock.
+    Workers check each other's leases; with the server's time, skewed clocks do no harm. SQLite has no server, but all
+    its users share a machine and its clock.
     """
     if conn.dialect.name == "postgresql":
         stamp: Any = conn.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
@@ -53,5 +53,5 @@ def now(conn: Connection) -> datetime:
 
 
 def rfc3339(at: datetime) -> str:
-    """Write a time as the HTTP contract does: `2026-01-31T08:47:05.123456Z`."""
+    """Format a time as in the HTTP API: `2026-01-31T08:47:05.123456Z`."""
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

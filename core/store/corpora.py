@@ -1,4 +1,4 @@
-"""Corpora: what was uploaded, and what was counted in it."""
+"""Uploaded corpora and their statistics."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -9,18 +9,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import Conflict, NotFound
-from core.store import blobs, paging, tables, texts
-from core.store.ids import new_id
+from tagsmith.core.base.errors import Conflict, NotFound
+from tagsmith.core.store import blobs, paging, tables, uploads
+from tagsmith.core.store.ids import new_id
 
-#: Columns of the table that make a `CorpusRow`.
+#: Columns of the table that are in a `CorpusRow`.
 _COLUMNS = [column for column in tables.corpus.c if column.name != "blob_id"]
-_KEY = paging.Key((tables.corpus.c.created_at, tables.corpus.c.id))
+_KEY = paging.SortKey((tables.corpus.c.created_at, tables.corpus.c.id))
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusRow:
-    """One corpus. `size_bytes` and `sha256` are those of the text after decompression."""
+    """A corpus. `size_bytes` and `sha256` are those of the decompressed text."""
 
     id: str
     name: str
@@ -33,11 +33,11 @@ class CorpusRow:
     size_bytes: int
     report: dict[str, Any]
     created_at: datetime
-    options: dict[str, Any] = field(default_factory=dict)  # of its format
+    options: dict[str, Any] = field(default_factory=dict)  # options of the format
 
 
 def insert(conn: Connection, row: CorpusRow, chunks: Iterable[bytes]) -> CorpusRow:
-    """Store a corpus and its text. Size and digest are taken from the bytes stored, whatever `row` says."""
+    """Store a corpus and its text. Size and digest of `row` are replaced by those of the stored bytes."""
     blob = blobs.write(conn, new_id("blb"), chunks)
     row = dataclasses.replace(row, size_bytes=blob.size_bytes, sha256=blob.sha256)
     values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
@@ -46,7 +46,7 @@ def insert(conn: Connection, row: CorpusRow, chunks: Iterable[bytes]) -> CorpusR
 
 
 def get(conn: Connection, corpus_id: str) -> CorpusRow:
-    """Give one corpus."""
+    """Return a corpus, or raise NotFound."""
     row = conn.execute(sa.select(*_COLUMNS).where(tables.corpus.c.id == corpus_id)).one_or_none()
     if row is None:
         raise missing(corpus_id)
@@ -59,35 +59,35 @@ def page(conn: Connection, limit: int, cursor: str | None = None) -> paging.Page
 
 
 def content(conn: Connection, corpus_id: str) -> Iterator[bytes]:
-    """Give the text, a chunk at a time, within the caller's transaction."""
+    """Yield the text in chunks, within the caller's transaction."""
     return blobs.read(conn, blob_id(conn, corpus_id))
 
 
 def blob_id(conn: Connection, corpus_id: str) -> str:
-    """Give the id of the text, for `blobs.stream`."""
-    return texts.blob_id(conn, tables.corpus, corpus_id)
+    """Return the blob id of the text, for `blobs.stream`."""
+    return uploads.blob_id(conn, tables.corpus, corpus_id)
 
 
 def hold(conn: Connection, corpus_ids: Iterable[str]) -> list[str]:
-    """Keep corpora from being deleted until the transaction ends; their ids, each once."""
-    return texts.hold(conn, tables.corpus, corpus_ids)
+    """Protect corpora from deletion until the transaction ends; return their distinct ids."""
+    return uploads.hold(conn, tables.corpus, corpus_ids)
 
 
 def delete(conn: Connection, corpus_id: str) -> None:
-    """Remove a corpus and its text, unless a job still needs it or a policy names it."""
-    texts.lock(conn, tables.corpus, corpus_id)
+    """Delete a corpus and its text; raise Conflict if an active job or a policy uses it."""
+    uploads.lock(conn, tables.corpus, corpus_id)
     policy = tables.model_policy.c
     query = sa.select(policy.model).where(policy.corpus == corpus_id).order_by(policy.model)
     guarded = conn.scalars(query.limit(1)).one_or_none()
     if guarded is not None:
-        message = f"corpus {corpus_id} is named by the policy of model {guarded}"
+        message = f"Corpus {corpus_id} is used by the policy of model {guarded}. Change that policy first."
         raise Conflict(message, code="corpus_in_use")
-    texts.delete(conn, tables.corpus, tables.job_corpus, corpus_id)
+    uploads.delete(conn, tables.corpus, tables.job_corpus, corpus_id)
 
 
 def missing(corpus_id: str) -> NotFound:
-    """The error for a corpus that is not there."""
-    return texts.missing(tables.corpus, corpus_id)
+    """Make the error for a corpus that does not exist."""
+    return uploads.missing(tables.corpus, corpus_id)
 
 
 def _make(row: Row[Any]) -> CorpusRow:

@@ -1,8 +1,8 @@
-"""The database: short read and write transactions on SQLite or PostgreSQL."""
+"""The database: read and write transactions on SQLite or PostgreSQL."""
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,35 +15,38 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from core.errors import Invalid, Unavailable
+from tagsmith.core.base.errors import Invalid, Unavailable
 
-# The longest write is one corpus of the largest size, some seconds; a waiting writer must outlast it.
+# Longer than the longest write: storing a corpus of maximum size takes some seconds.
 BUSY_TIMEOUT_MS = 30_000
-# A writer waits for the writers of its own process in the pool, and only then for other processes.
+# A writer first waits in the pool for writers of its own process, then for other processes.
 POOL_TIMEOUT_S = 60
 CONNECT_TIMEOUT_S = 5
 READERS = 8
 READERS_OVERFLOW = 32
 
+#: Key of the actions that run after the commit of a connection, in order.
+_AFTER_COMMIT = "tagsmith.after_commit"
+
 SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR")
 
 PRAGMAS = (
     "foreign_keys=ON",
-    # With WAL, NORMAL keeps the file consistent always; only a power cut can lose the last commits.
+    # With WAL, NORMAL always keeps the file consistent; only a power failure can lose the last commits.
     "synchronous=NORMAL",
     f"busy_timeout={BUSY_TIMEOUT_MS}",
     "temp_store=MEMORY",
     "mmap_size=268435456",
-    # 16 MiB each: a process may hold READERS + 1 connections for good.
+    # 16 MiB per connection: a process can keep READERS + 1 connections open.
     "cache_size=-16384",
 )
 
 
 class _Pool(sa.QueuePool):
-    """A pool that, disposed of, also closes what was in use then, when it comes back.
+    """A pool that also closes connections that are returned after `dispose`.
 
-    The pools of SQLAlchemy keep such a connection open, for nobody, until it is collected: a shutdown
-    cancels tasks whose threads are still reading.
+    SQLAlchemy keeps such a connection open until it is garbage-collected. They occur at shutdown, which cancels tasks
+    whose threads are still reading.
     """
 
     over = False
@@ -55,13 +58,13 @@ class _Pool(sa.QueuePool):
     def recreate(self) -> "_Pool":
         made = super().recreate()
         assert isinstance(made, _Pool)
-        # A database that is used again makes engines anew; only a thread that came too late still has these.
+        # A `Database` in use again creates new engines; only late threads still use this pool.
         made.over = True
         return made
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         super()._do_return_conn(record)
-        # Looked at after it was put back: whoever comes second, this or `dispose`, closes it.
+        # Checked after the connection is returned: of this and `dispose`, the later one closes it.
         if self.over:
             super().dispose()
 
@@ -80,23 +83,30 @@ class _Engines:
 
 
 def normal_url(url: str) -> URL:
-    """Parse a database address, choosing the drivers we ship."""
+    """Parse a database URL, and choose the installed driver."""
     try:
         parsed = sa.make_url(url)
     except exc.ArgumentError:
-        raise Invalid("the database address cannot be parsed", code="invalid_setting") from None
+        raise Invalid(
+            "The database URL is not valid. Use an address such as sqlite:///file.db.", code="invalid_setting"
+        ) from None
     backend = parsed.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if backend == "sqlite":
         if parsed.database in (None, "", ":memory:"):
-            raise Invalid("SQLite must be a file: API and workers share it", code="invalid_setting")
+            raise Invalid(
+                "The SQLite database must be a file, because API and workers share it.",
+                code="invalid_setting",
+            )
         return parsed.set(drivername="sqlite+pysqlite")
-    raise Invalid(f"database {backend!r} is neither sqlite nor postgresql", code="invalid_setting")
+    raise Invalid(
+        f"The database {backend!r} is not supported. Use sqlite or postgresql.", code="invalid_setting"
+    )
 
 
 class Database:
-    """One database. Connections are made at first use, and anew in a forked child."""
+    """A database. It connects at first use, and again in a forked child."""
 
     def __init__(self, url: str) -> None:
         self.url = normal_url(url)
@@ -110,22 +120,30 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a connection that sees one unchanging snapshot and cannot write."""
+        """Open a read-only transaction that sees one consistent snapshot."""
         with _translated(), self._current().read.connect() as conn, conn.begin():
             yield conn
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give a connection whose changes are committed at the end, or all undone on an exception."""
-        with _translated(), self._current().write.connect() as conn, conn.begin():
-            yield conn
+        """Open a transaction that is committed at the end, or rolled back on an exception.
+
+        Actions given to `after_commit` run after the commit, when the connection is back in its pool.
+        """
+        with _translated(), self._current().write.connect() as conn:
+            # The driver's connection, to which `info` belongs, outlives a transaction that fails.
+            actions = conn.info[_AFTER_COMMIT] = {}
+            with conn.begin():
+                yield conn
+        for action in actions:
+            action()
 
     def dispose(self) -> None:
-        """Close every connection; a later use opens new ones."""
+        """Close all connections; a later use opens new ones."""
         with self._lock:
             engines, self._engines = self._engines, None
         if engines is not None:
-            # Sockets inherited over a fork belong to the parent: forget them without a word to the server.
+            # Sockets inherited over a fork belong to the parent: drop them without closing the sessions.
             engines.dispose(close=engines.pid == os.getpid())
 
     def _current(self) -> _Engines:
@@ -155,12 +173,12 @@ def _sqlite_engines(url: URL) -> _Engines:
         "json_deserializer": orjson.loads,
     }
     read = sa.create_engine(url, pool_size=READERS, max_overflow=READERS_OVERFLOW, **common)
-    # One writer a process: its threads queue in the pool, in order, instead of racing for the file lock.
+    # One writer per process: its threads queue in the pool, in order, instead of racing for the file lock.
     write = sa.create_engine(url, pool_size=1, max_overflow=0, **common)
 
-    # The driver's own transaction mode opens no transaction for SELECT; so it is off, and we say BEGIN.
-    # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later
-    # fails with "database is locked" without waiting, whatever the busy timeout.
+    # The driver's own transaction mode opens no transaction for SELECT, so it is disabled and we send BEGIN.
+    # IMMEDIATE takes the write lock at once: a transaction that reads first and writes later fails with
+    # "database is locked" without waiting, regardless of the busy timeout.
     event.listen(read, "connect", lambda dbapi, _: _prepare_sqlite(dbapi, read_only=True))
     event.listen(write, "connect", lambda dbapi, _: _prepare_sqlite(dbapi, read_only=False))
     event.listen(read, "begin", lambda conn: conn.exec_driver_sql("BEGIN"))
@@ -175,7 +193,7 @@ def _prepare_sqlite(dbapi: Any, *, read_only: bool) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     mode = cursor.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":
-        reason = f"SQLite is in journal mode {mode!r}, not WAL: the file must be on a local disk"
+        reason = f"SQLite cannot use WAL here (journal mode {mode!r}). Put the file on a local disk."
         raise Unavailable(reason, code="database_unfit")
     if read_only:
         cursor.execute("PRAGMA query_only=ON")
@@ -194,21 +212,21 @@ def _postgresql_engines(url: URL) -> _Engines:
         json_serializer=_dump_json,
         json_deserializer=orjson.loads,
     )
-    # Readers run several statements and must see one state of the data, as they do on SQLite.
+    # Readers run several statements and must see one snapshot, as on SQLite.
     read = write.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return _Engines(os.getpid(), read, write)
 
 
 class _UnstorableError(ValueError):
-    """A value has no form in JSON."""
+    """A value cannot be represented in JSON."""
 
 
-# What drivers and the serialiser raise for text or numbers that have no place in a database.
+# Raised by drivers and the serialiser for text or numbers that cannot be stored.
 _VALUE_ERRORS = (_UnstorableError, UnicodeEncodeError, OverflowError)
 
 
 def _dump_json(value: Any) -> str:
-    """Serialise as PostgreSQL accepts it: NaN and infinities become null, lone surrogates are refused."""
+    """Serialise for PostgreSQL: NaN and infinities become null, lone surrogates are refused."""
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as error:
@@ -217,23 +235,28 @@ def _dump_json(value: Any) -> str:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn what a user or an outage can cause into errors with a code; leave our own mistakes alone."""
+    """Translate exceptions that a user or an outage can cause; pass on all others."""
     try:
         yield
     except exc.TimeoutError as error:
-        raise Unavailable("the database is too busy", code="database_busy") from error
+        raise Unavailable("The database is too busy. Try again later.", code="database_busy") from error
     except exc.StatementError as error:
         if isinstance(error, exc.DataError) or isinstance(error.orig, _VALUE_ERRORS):
             raise _unstorable() from error
         if isinstance(error, exc.OperationalError) and _is_outage(error):
-            raise Unavailable("the database cannot be reached", code="database_unavailable") from error
+            raise Unavailable(
+                "The database cannot be reached. Try again later.", code="database_unavailable"
+            ) from error
         raise
     except _VALUE_ERRORS as error:
         raise _unstorable() from error
 
 
 def _unstorable() -> Invalid:
-    return Invalid("a value contains text or a number that cannot be stored", code="unstorable_value")
+    return Invalid(
+        "A value contains text or a number that cannot be stored. Remove NUL characters and lone surrogates.",
+        code="unstorable_value",
+    )
 
 
 def _is_outage(error: exc.OperationalError) -> bool:
@@ -242,14 +265,19 @@ def _is_outage(error: exc.OperationalError) -> bool:
     name = getattr(error.orig, "sqlite_errorname", None)
     if name is not None:
         return str(name).startswith(SQLITE_OUTAGES)
-    # Without a code of the server's own, psycopg could not reach it at all; class 57 is a server going down.
+    # Without an SQLSTATE, psycopg could not reach the server. 08: connection, 53: resources, 57: shutdown.
     state = getattr(error.orig, "sqlstate", None)
     return state is None or state.startswith(("08", "53", "57"))
 
 
+def after_commit(conn: Connection, action: Callable[[], None]) -> None:
+    """Run an action once the transaction of `Database.write` is committed; the same action only once."""
+    conn.info[_AFTER_COMMIT][action] = None
+
+
 def insert_if_new(conn: Connection, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row unless there is one with its key, also one that a transaction under way brings; whether it was."""
+    """Insert a row unless its key exists, also in a concurrent transaction; return whether it was inserted."""
     insert = (postgresql if conn.dialect.name == "postgresql" else sqlite).insert(table)
-    # What is returned tells: the count of rows is not known of every driver.
+    # RETURNING shows whether a row was inserted: not every driver reports the row count.
     done = insert.values(**values).on_conflict_do_nothing().returning(sa.literal(1))
     return conn.execute(done).first() is not None

@@ -1,11 +1,17 @@
-"""Identifiers that sort by the time they were made."""
+"""Identifiers that sort by creation time."""
 
 import secrets
 import time
+from typing import Annotated
 
-# Crockford's alphabet, lower case: its order is the order of the characters, so ids sort as the numbers do.
+from pydantic import StringConstraints
+
+# Crockford's Base32 in lower case. Its characters are in ascending order, so ids sort like their numbers.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH = 26
+
+#: The id of a corpus, as a spec names it.
+CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
 
 
 def new_id(prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Keys: who may call, and what for. Only a hash of each is stored."""
+"""API keys and their scopes. Only a hash of each token is stored."""
 
 import hashlib
 import hmac
@@ -13,56 +13,56 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import NotFound
-from core.store import clock, paging, tables
-from core.store.ids import ALPHABET, LENGTH, new_id
+from tagsmith.core.base.errors import NotFound
+from tagsmith.core.store import clock, paging, tables
+from tagsmith.core.store.ids import ALPHABET, LENGTH, new_id
 
 SECRET_BYTES = 32
-#: Knowing to the minute when a key was last used is enough, and keeps requests from becoming writes.
+#: Minimum interval between updates of `last_used_at`, so that not every request writes to the database.
 USED_EVERY = timedelta(minutes=1)
 
 _key = tables.api_key
 _COLUMNS = [column for column in _key.c if column.name != "sha256"]
-_PAGES = paging.Key((_key.c.created_at, _key.c.id))
+_PAGES = paging.SortKey((_key.c.created_at, _key.c.id))
 _TOKEN = re.compile(rf"(key_[{ALPHABET}]{{{LENGTH}}})_[A-Za-z0-9_-]{{43}}")
 
 
 class Scope(StrEnum):
-    """What a key allows."""
+    """A permission of a key."""
 
-    #: See everything but keys and the audit.
+    #: Read everything except keys and the audit log.
     READ = "read"
     #: Tag.
     TAG = "tag"
     #: Upload corpora and lexicons, run jobs.
     TRAIN = "train"
-    #: Change what is served: move aliases, bring in and delete versions.
+    #: Change what is served: move aliases, import and delete versions.
     PROMOTE = "promote"
-    #: All of these, and keys and the audit.
+    #: All of these, and keys and the audit log.
     ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One key, without its secret."""
+    """A key without its secret."""
 
     id: str
     name: str
     scopes: tuple[Scope, ...]
     created_at: datetime
-    #: Who made it; None when the command line did.
+    #: The key or caller that created it; None for the command line.
     created_by: str | None
     expires_at: datetime | None
     revoked_at: datetime | None
-    #: To the minute.
+    #: Accurate to the minute.
     last_used_at: datetime | None
 
     def allows(self, scope: Scope) -> bool:
-        """Whether it may be used for this."""
+        """Whether the key has a scope."""
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
     def usable(self, now: datetime) -> bool:
-        """Whether it is neither revoked nor expired."""
+        """Whether the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
@@ -74,7 +74,7 @@ def create(
     expires_in: timedelta | None = None,
     created_by: str | None = None,
 ) -> tuple[KeyRow, str]:
-    """Make a key; (the key, its token). The token is told here and never again."""
+    """Create a key; return it with its token. The token cannot be read again later."""
     key_id, now = new_id("key"), clock.now(conn)
     token = f"{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
     chosen = frozenset(scopes)
@@ -96,7 +96,7 @@ def create(
 
 
 def of_token(conn: Connection, token: str) -> KeyRow | None:
-    """Find the key that a token is of, usable or not."""
+    """Return the key of a token, usable or not; None if there is none."""
     parsed = _TOKEN.fullmatch(token)
     if parsed is None:
         return None
@@ -107,7 +107,7 @@ def of_token(conn: Connection, token: str) -> KeyRow | None:
 
 
 def get(conn: Connection, key_id: str) -> KeyRow:
-    """Give one key."""
+    """Return a key, or raise NotFound."""
     row = conn.execute(sa.select(*_COLUMNS).where(_key.c.id == key_id)).one_or_none()
     if row is None:
         raise _missing(key_id)
@@ -115,31 +115,31 @@ def get(conn: Connection, key_id: str) -> KeyRow:
 
 
 def page(conn: Connection, limit: int, cursor: str | None = None) -> paging.Page[KeyRow]:
-    """List keys, newest first, also those that can no longer be used."""
+    """List keys, newest first, including revoked and expired ones."""
     return paging.fetch(conn, sa.select(*_COLUMNS), _PAGES, limit, cursor, _make)
 
 
 def revoke(conn: Connection, key_id: str) -> None:
-    """End a key for good. Ending it twice changes nothing."""
+    """Revoke a key for good. Revoking it again changes nothing."""
     get(conn, key_id)
     ending = _key.update().where(_key.c.id == key_id, _key.c.revoked_at.is_(None))
     conn.execute(ending.values(revoked_at=clock.now(conn)))
 
 
 def used(conn: Connection, key_id: str) -> None:
-    """Note that a key is being used, unless that was noted a short while ago."""
+    """Record the use of a key, at most once per USED_EVERY."""
     now = clock.now(conn)
     due = sa.or_(_key.c.last_used_at.is_(None), _key.c.last_used_at <= now - USED_EVERY)
     conn.execute(_key.update().where(_key.c.id == key_id, due).values(last_used_at=now))
 
 
 def any_made(conn: Connection) -> bool:
-    """Tell whether there ever was a key."""
+    """Whether any key was ever created."""
     return conn.execute(sa.select(_key.c.id).limit(1)).first() is not None
 
 
 def any_usable(conn: Connection) -> bool:
-    """Tell whether there is a key that can be used; there is none before the first migration."""
+    """Whether there is a usable key. Before the first migration there is none."""
     if not sa.inspect(conn).has_table(_key.name):
         return False
     usable = sa.and_(
@@ -153,7 +153,7 @@ def _digest(token: str) -> str:
 
 
 def _missing(key_id: str) -> NotFound:
-    return NotFound(f"there is no key {key_id}", code="key_not_found")
+    return NotFound(f"There is no key {key_id}.", code="key_not_found")
 
 
 def _make(row: Row[Any]) -> KeyRow:

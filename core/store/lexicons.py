@@ -1,4 +1,4 @@
-"""Lexicons: what was uploaded, under an id made from its content."""
+"""Uploaded lexicons. The id of a lexicon is derived from its content."""
 
 import dataclasses
 import hashlib
@@ -10,20 +10,20 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import NotFound
-from core.lexicon.lexicon import Lexicon, known_kind, read_lexicon
-from core.store import blobs, paging, tables, texts
-from core.store.engine import Database, insert_if_new
-from core.store.ids import new_id
+from tagsmith.core.base.errors import NotFound
+from tagsmith.core.features.lexicon.lexicon import Lexicon, known_kind, read_lexicon
+from tagsmith.core.store import blobs, paging, tables, uploads
+from tagsmith.core.store.engine import Database, insert_if_new
+from tagsmith.core.store.ids import new_id
 
-#: Columns of the table that make a `LexiconRow`.
+#: Columns of the table that are in a `LexiconRow`.
 _COLUMNS = [column for column in tables.lexicon.c if column.name != "blob_id"]
-_KEY = paging.Key((tables.lexicon.c.created_at, tables.lexicon.c.id))
+_KEY = paging.SortKey((tables.lexicon.c.created_at, tables.lexicon.c.id))
 
 
 @dataclass(frozen=True, slots=True)
 class LexiconRow:
-    """One lexicon. `size_bytes` and `sha256` are those of the text after decompression."""
+    """A lexicon. `size_bytes` and `sha256` are those of the decompressed text."""
 
     id: str
     name: str
@@ -36,31 +36,31 @@ class LexiconRow:
 
 
 def id_of(kind: str, sha256: str) -> str:
-    """The id of a lexicon: the same for the same text read the same way."""
+    """Return the id of a lexicon. Equal texts of the same kind have the same id."""
     return "lex_" + hashlib.sha256(f"{kind}:{sha256}".encode()).hexdigest()[:40]
 
 
 def insert(conn: Connection, row: LexiconRow, chunks: Iterable[bytes]) -> tuple[LexiconRow, bool]:
-    """Store a lexicon, whose `sha256` must be that of its text; (as stored, whether it is new).
+    """Store a lexicon, whose `sha256` must be that of its text; return the stored row and whether it is new.
 
-    The same one again changes nothing: what is there stays, with its name.
+    Storing the same lexicon again changes nothing, not even its name.
     """
     found = conn.execute(sa.select(*_COLUMNS).where(tables.lexicon.c.id == row.id)).one_or_none()
     if found is not None:
         return _make(found), False
     blob = blobs.write(conn, new_id("blb"), chunks)
     if blob.sha256 != row.sha256:
-        raise ValueError("the text is not the one that the lexicon was made from")
+        raise ValueError("The text does not match the sha256 of the lexicon.")
     values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
     stored = insert_if_new(conn, tables.lexicon, {**values, "blob_id": blob.id})
     if not stored:
-        # Somebody else's upload of the same text ended while this one was being written.
+        # A concurrent upload of the same text finished first.
         blobs.delete(conn, blob.id)
     return (row, True) if stored else (get(conn, row.id), False)
 
 
 def get(conn: Connection, lexicon_id: str) -> LexiconRow:
-    """Give one lexicon."""
+    """Return a lexicon, or raise NotFound."""
     row = conn.execute(sa.select(*_COLUMNS).where(tables.lexicon.c.id == lexicon_id)).one_or_none()
     if row is None:
         raise missing(lexicon_id)
@@ -73,30 +73,33 @@ def page(conn: Connection, limit: int, cursor: str | None = None) -> paging.Page
 
 
 def blob_id(conn: Connection, lexicon_id: str) -> str:
-    """Give the id of the text, for `blobs.stream`."""
-    return texts.blob_id(conn, tables.lexicon, lexicon_id)
+    """Return the blob id of the text, for `blobs.stream`."""
+    return uploads.blob_id(conn, tables.lexicon, lexicon_id)
 
 
 def load(db: Database, lexicon_id: str, max_line_bytes: int) -> Lexicon:
-    """Read a lexicon, with no transaction open meanwhile."""
+    """Read a lexicon without keeping a transaction open."""
     with db.read() as conn:
         row, found = get(conn, lexicon_id), blob_id(conn, lexicon_id)
     return read_lexicon(known_kind(row.kind), blobs.stream(db, found), max_line_bytes=max_line_bytes)
 
 
 def hold(conn: Connection, lexicon_ids: Iterable[str]) -> list[str]:
-    """Keep lexicons from being deleted until the transaction ends; their ids, each once."""
-    return texts.hold(conn, tables.lexicon, lexicon_ids)
+    """Protect lexicons from deletion until the transaction ends; return their distinct ids."""
+    return uploads.hold(conn, tables.lexicon, lexicon_ids)
 
 
 def delete(conn: Connection, lexicon_id: str) -> None:
-    """Remove a lexicon and its text, unless a job still needs it. Versions made with it carry what they need."""
-    texts.delete(conn, tables.lexicon, tables.job_lexicon, lexicon_id)
+    """Delete a lexicon and its text; raise Conflict if an active job uses it.
+
+    Versions trained with it contain what they need of it.
+    """
+    uploads.delete(conn, tables.lexicon, tables.job_lexicon, lexicon_id)
 
 
 def missing(lexicon_id: str) -> NotFound:
-    """The error for a lexicon that is not there."""
-    return texts.missing(tables.lexicon, lexicon_id)
+    """Make the error for a lexicon that does not exist."""
+    return uploads.missing(tables.lexicon, lexicon_id)
 
 
 def _make(row: Row[Any]) -> LexiconRow:

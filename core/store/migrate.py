@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, safely when several processes start at once."""
+"""Database migrations. They are safe if several processes start at once."""
 
 import fcntl
 import functools
@@ -12,36 +12,36 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from core.store.engine import Database, normal_url
+from tagsmith.core.store.engine import Database, normal_url
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
-#: Where Alembic keeps the revision of a database.
+#: The table in which Alembic stores the revision.
 VERSION_TABLE = "alembic_version"
-# Any fixed number: what counts is that all processes of this service take the same one.
+# An arbitrary number that all processes of this service share.
 ADVISORY_LOCK = 7_249_310_553_028_116
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate to the newest schema, or to an earlier one. Does nothing when it is there already."""
+    """Upgrade to a revision, by default the newest. Does nothing if the schema is there already."""
     with _locked(url) as conn:
         command.upgrade(_config(conn), revision)
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Go back to the schema of an earlier revision, for an earlier version of the program."""
+    """Downgrade to an earlier revision, for an earlier version of the program."""
     with _locked(url) as conn:
         command.downgrade(_config(conn), revision)
 
 
 @contextmanager
 def _locked(url: str) -> Iterator[Connection]:
-    """Be the only one who migrates."""
+    """Open a transaction with the migration lock held."""
     with _file_lock(url):
         db = Database(url)
         try:
             with db.write() as conn:
                 if conn.dialect.name == "postgresql":
-                    # Held until the commit, so the next process finds the work done.
+                    # Held until the commit, so the next process finds the new schema.
                     conn.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
                 yield conn
         finally:
@@ -49,7 +49,7 @@ def _locked(url: str) -> Iterator[Connection]:
 
 
 def at_head(db: Database) -> bool:
-    """Tell whether the schema is the newest that this code knows."""
+    """Whether the schema is at the newest revision of this code."""
     with db.read() as conn:
         if not sa.inspect(conn).has_table(VERSION_TABLE):
             return False
@@ -60,7 +60,7 @@ def at_head(db: Database) -> bool:
 
 @functools.cache
 def _heads() -> frozenset[str]:
-    """The newest revisions in `migrations/`, which do not change while a process runs."""
+    """Return the newest revisions in `migrations/`. Cached: they do not change while a process runs."""
     return frozenset(ScriptDirectory.from_config(_config(None)).get_heads())
 
 
@@ -74,7 +74,7 @@ def _config(conn: Connection | None) -> Config:
 
 @contextmanager
 def _file_lock(url: str) -> Iterator[None]:
-    """Let one process at a time migrate an SQLite file. PostgreSQL has locks of its own."""
+    """Lock the migration of an SQLite file. PostgreSQL uses an advisory lock instead."""
     parsed = normal_url(url)
     if parsed.get_backend_name() != "sqlite":
         yield

@@ -1,4 +1,4 @@
-"""Lists by keyset: a page says where the next one starts, so rows that come and go never shift it."""
+"""Keyset pagination: inserted and deleted rows do not shift the following pages."""
 
 import base64
 import binascii
@@ -11,41 +11,41 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from core.errors import Invalid
-from core.store.clock import UtcDateTime
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.store.clock import UtcDateTime
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some rows of a list, and the cursor of the next ones when there are more."""
+    """A page of a list, and the cursor of the next page if there is one."""
 
     data: list[T]
     next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What a list is sorted by, newest first: columns that together are unique."""
+class SortKey:
+    """The columns that a list is sorted by, newest first. Together they are unique."""
 
     columns: tuple[sa.Column[Any], ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How rows call them."""
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
 
 def fetch(
     conn: Connection,
     query: sa.Select[Any],
-    key: Key,
+    key: SortKey,
     limit: int,
     cursor: str | None,
     make: Callable[[Row[Any]], T],
 ) -> Page[T]:
-    """Run `query` for one page after `cursor`; `limit` is at least 1."""
+    """Return the page of `query` after `cursor`; `limit` is at least 1."""
     if cursor is not None:
         after = _decode(cursor, key.columns)
         query = query.where(sa.tuple_(*key.columns) < sa.tuple_(*after))
@@ -68,7 +68,9 @@ def _decode(cursor: str, columns: Sequence[sa.Column[Any]]) -> list[sa.ColumnEle
         pairs = zip(columns, list(values), strict=True)
         return [sa.literal(_typed(value, column), column.type) for column, value in pairs]
     except (ValueError, TypeError, binascii.Error):
-        raise Invalid("the cursor is not one that this list gave", code="invalid_cursor") from None
+        raise Invalid(
+            "The cursor is not from this list. Start again without a cursor.", code="invalid_cursor"
+        ) from None
 
 
 def _typed(value: object, column: sa.Column[Any]) -> object:
@@ -78,4 +80,4 @@ def _typed(value: object, column: sa.Column[Any]) -> object:
             return at
     elif type(value) is (int if isinstance(column.type, sa.Integer) else str):
         return value
-    raise ValueError("not a value of this column")
+    raise ValueError("The value does not have the type of the column.")

@@ -1,4 +1,4 @@
-"""The states of a job, and every transition between them, in one table."""
+"""The states of a job, and the table of all transitions."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,61 +6,61 @@ from types import MappingProxyType
 
 
 class State(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
-    #: Waits for a worker.
+    #: Waiting for a worker.
     QUEUED = "queued"
-    #: A worker holds its lease and works on it.
+    #: A worker holds the lease and runs the job.
     RUNNING = "running"
-    #: Asked to pause; the worker has not stopped yet.
+    #: A user requested a pause; the worker has not stopped yet.
     PAUSING = "pausing"
-    #: Stopped at a checkpoint, held by no worker.
+    #: Stopped at a checkpoint; no worker holds the lease.
     PAUSED = "paused"
-    #: Asked to cancel; the worker has not stopped yet.
+    #: A user requested a cancel; the worker has not stopped yet.
     CANCELLING = "cancelling"
     #: Ended with a result.
     SUCCEEDED = "succeeded"
     #: Ended with an error.
     FAILED = "failed"
-    #: Ended because someone asked.
+    #: Ended by a user.
     CANCELLED = "cancelled"
 
 
 class Transition(StrEnum):
-    """What can happen to a job. The values are verbs that fit "cannot ... job_x"."""
+    """A transition of a job. The values are verbs for messages such as "Cannot cancel job_x"."""
 
-    #: A worker takes it. A running one only when its lease has run out.
+    #: A worker takes the job. A running job can be claimed only after its lease expired.
     CLAIM = "claim"
-    #: Its worker finished. A cancel that came too late changes nothing: the result is there.
+    #: The worker finished. A late cancel changes nothing.
     SUCCEED = "complete"
-    #: Its worker met an error.
+    #: The worker met an error.
     FAIL = "fail"
-    #: A user wants it stopped.
+    #: A user cancels the job.
     CANCEL = "cancel"
-    #: Its worker saw the wish and stopped.
+    #: The worker stopped after a cancel.
     STOP = "stop"
-    #: A user wants it to stand still, with what it has learned kept.
+    #: A user pauses the job; its checkpoint is kept.
     PAUSE = "pause"
-    #: Its worker saw that wish, stored a checkpoint and stopped.
+    #: The worker stored a checkpoint and stopped after a pause.
     SUSPEND = "suspend"
-    #: A user wants it to go on.
+    #: A user resumes the job.
     RESUME = "resume"
-    #: Its worker shuts down and gives it back.
+    #: The worker shuts down and returns the job to the queue.
     REQUEUE = "requeue"
-    #: Its lease ran out and another try is left.
+    #: The lease expired, and another attempt is left.
     RECOVER = "recover"
-    #: Its lease ran out for the last time.
+    #: The lease expired, and no attempt is left.
     GIVE_UP = "give up"
 
 
-#: What a job becomes when it has no worker any more: what it was about to become, else queued.
-_LET_GO = {
+#: The state of a job after it lost its worker: the requested state, else queued.
+_WITHOUT_WORKER = {
     State.RUNNING: State.QUEUED,
     State.PAUSING: State.PAUSED,
     State.CANCELLING: State.CANCELLED,
 }
 
-#: Where each transition leads, by the state it starts from. What is absent is illegal.
+#: The target state of each transition, by its start state. All others are not allowed.
 TRANSITIONS: Mapping[Transition, Mapping[State, State]] = MappingProxyType(
     {
         Transition.CLAIM: {State.QUEUED: State.RUNNING, State.RUNNING: State.RUNNING},
@@ -82,11 +82,11 @@ TRANSITIONS: Mapping[Transition, Mapping[State, State]] = MappingProxyType(
         },
         Transition.STOP: {State.CANCELLING: State.CANCELLED},
         Transition.PAUSE: {State.QUEUED: State.PAUSED, State.RUNNING: State.PAUSING},
-        # A cancel may come while the checkpoint is being stored.
+        # A cancel can arrive while the checkpoint is being stored.
         Transition.SUSPEND: {State.PAUSING: State.PAUSED, State.CANCELLING: State.CANCELLED},
         Transition.RESUME: {State.PAUSED: State.QUEUED},
-        Transition.REQUEUE: _LET_GO,
-        Transition.RECOVER: _LET_GO,
+        Transition.REQUEUE: _WITHOUT_WORKER,
+        Transition.RECOVER: _WITHOUT_WORKER,
         Transition.GIVE_UP: {
             State.RUNNING: State.FAILED,
             State.PAUSING: State.FAILED,
@@ -95,7 +95,31 @@ TRANSITIONS: Mapping[Transition, Mapping[State, State]] = MappingProxyType(
     }
 )
 
-#: States a job never leaves.
+#: States of a job that can be retried: it ended without a result.
+RETRYABLE = frozenset({State.FAILED, State.CANCELLED})
+
+
+class JobAction(StrEnum):
+    """An action of a user on a job."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    RETRY = "retry"
+
+
+def allowed_actions(state: State) -> list[JobAction]:
+    """List the actions that have an effect in a state."""
+    starts = {
+        JobAction.PAUSE: TRANSITIONS[Transition.PAUSE],
+        JobAction.RESUME: TRANSITIONS[Transition.RESUME],
+        JobAction.CANCEL: TRANSITIONS[Transition.CANCEL],
+        JobAction.RETRY: RETRYABLE,
+    }
+    return [action for action in JobAction if state in starts[action]]
+
+
+#: Final states.
 TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
 #: States in which a worker holds the lease.
 HELD = frozenset({State.RUNNING, State.PAUSING, State.CANCELLING})

@@ -1,11 +1,11 @@
-"""All tables, once, for both dialects. `migrations/` builds them; a test holds the two equal."""
+"""All tables, for both dialects. `migrations/` creates them; a test checks that both are equal."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from core.store.clock import UtcDateTime
+from tagsmith.core.store.clock import UtcDateTime
 
-# Names are fixed so that later migrations can drop or alter a constraint on either dialect.
+# Fixed names allow later migrations to drop or alter a constraint on either dialect.
 metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -55,7 +55,7 @@ corpus = sa.Table(
     sa.Index(None, "created_at", "id"),
 )
 
-# The id is made from the content, so that the same lexicon is stored once.
+# The id is derived from the content, so that equal lexicons are stored once.
 lexicon = sa.Table(
     "lexicon",
     metadata,
@@ -83,18 +83,18 @@ job = sa.Table(
     sa.Column("result", Json),
     sa.Column("error", Json),
     sa.Column("attempt", sa.Integer, nullable=False),
-    # Leases that ran out. Apart from `attempt`, so that orderly restarts never use up a job's chances.
+    # Expired leases. Separate from `attempt`, so that orderly restarts do not use up the retries of a job.
     sa.Column("losses", sa.Integer, nullable=False),
     sa.Column("last_seq", sa.Integer, nullable=False),
     sa.Column("cancel_requested", sa.Boolean, nullable=False),
-    # The job that failed or was cancelled, of which this is another try.
+    # The failed or cancelled job that this job retries.
     sa.Column("retry_of", sa.String(64)),
     sa.Column("queue", sa.String(16), nullable=False, server_default="slow"),
     sa.Column("worked_seconds", sa.Double, nullable=False, server_default="0"),
     sa.Column("lease_owner", sa.String(128)),
     sa.Column("lease_until", UtcDateTime()),
     sa.Column("request_id", sa.Text),
-    # The span of that request (W3C trace context), where requests are traced.
+    # The span of that request (W3C trace context), if tracing is enabled.
     sa.Column("traceparent", sa.String(64)),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Column("queued_at", UtcDateTime(), nullable=False),
@@ -106,7 +106,7 @@ job = sa.Table(
     sa.Index(None, "model", "created_at"),
 )
 
-# Which corpora a job reads: what keeps one from being deleted under a job that still needs it.
+# The corpora that a job reads. They cannot be deleted while the job is active.
 job_corpus = sa.Table(
     "job_corpus",
     metadata,
@@ -114,7 +114,7 @@ job_corpus = sa.Table(
     sa.Column("corpus_id", sa.ForeignKey("corpus.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
-# Which lexicons a job reads: likewise. Versions carry what they need of theirs.
+# The lexicons that a job reads. They cannot be deleted while the job is active.
 job_lexicon = sa.Table(
     "job_lexicon",
     metadata,
@@ -122,7 +122,7 @@ job_lexicon = sa.Table(
     sa.Column("lexicon_id", sa.ForeignKey("lexicon.id", ondelete="CASCADE"), primary_key=True, index=True),
 )
 
-# Which versions a job starts from: likewise. Goes with the version, once no job needs that any more.
+# The versions that a job uses. They cannot be deleted while the job is active.
 job_version = sa.Table(
     "job_version",
     metadata,
@@ -135,7 +135,7 @@ job_version = sa.Table(
     sa.Index(None, "model", "version"),
 )
 
-# Where a job that has not ended can go on from. A table of its own: `job` is read and written all the time.
+# The checkpoint of an active job. A separate table, because `job` is read and written often.
 job_checkpoint = sa.Table(
     "job_checkpoint",
     metadata,
@@ -161,7 +161,7 @@ model = sa.Table(
     "model",
     metadata,
     sa.Column("name", sa.String(64), primary_key=True),
-    # The highest number ever given, so that a deleted version's number never comes back as another model.
+    # The highest number ever assigned, so that the number of a deleted version is never reused.
     sa.Column("last_version", sa.Integer, nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Index(None, "created_at", "name"),
@@ -180,7 +180,7 @@ model_version = sa.Table(
     sa.Column("metrics", Json, nullable=False),
     sa.Column("trainer", Json, nullable=False),
     sa.Column("spec", Json, nullable=False),
-    # No foreign key: the record of what a version was trained on outlives the corpus.
+    # No foreign key: the record of the training corpus outlives the corpus.
     sa.Column("corpus", sa.String(64)),
     sa.Column("seed", sa.BigInteger, nullable=False),
     sa.Column("code_version", sa.Text, nullable=False),
@@ -197,7 +197,7 @@ alias = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("seq", sa.Integer, nullable=False),
     sa.Column("updated_at", UtcDateTime(), nullable=False),
-    # Without a cascade: the database itself refuses to delete a version that an alias serves.
+    # Without a cascade, so that the database refuses to delete a version that an alias points to.
     sa.ForeignKeyConstraint(["model", "version"], ["model_version.model", "model_version.version"]),
 )
 
@@ -210,37 +210,37 @@ alias_move = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("from_version", sa.Integer),
     sa.Column("to_version", sa.Integer, nullable=False),
-    # Of a rollback: the move after which the alias stood as it does again.
+    # For a rollback: the move whose result was restored.
     sa.Column("to_seq", sa.Integer),
     sa.Column("actor", sa.Text),
     sa.Column("reason", sa.Text),
     sa.Column("request_id", sa.Text),
-    # Of a move that was forced: what the policy has against it.
+    # For a forced move: the objections of the policy.
     sa.Column("forced", sa.Text),
     sa.Column("at", UtcDateTime(), nullable=False),
     sa.ForeignKeyConstraint(["model", "alias"], ["alias.model", "alias.alias"], ondelete="CASCADE"),
 )
 
-# Rows stay, emptied, when a policy is removed: a number that comes back would make an old ETag fit again.
+# Rows stay, without rules, when a policy is deleted: a reused number would make an old ETag valid again.
 model_policy = sa.Table(
     "model_policy",
     metadata,
     sa.Column("model", sa.ForeignKey("model.name"), primary_key=True),
     sa.Column("seq", sa.Integer, nullable=False),
     sa.Column("promotion", Json),
-    # Part of `promotion`, with a column of its own so that the database refuses to delete the corpus.
+    # Part of `promotion`. A separate column, so that the database refuses to delete the corpus.
     sa.Column("corpus", sa.ForeignKey("corpus.id"), index=True),
     sa.Column("retention", Json),
     sa.Column("updated_at", UtcDateTime(), nullable=False),
 )
 
-# Rows stay when a key is revoked: what it did is recorded under its id.
+# Rows stay when a key is revoked, because the audit log refers to them.
 api_key = sa.Table(
     "api_key",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
-    # Of the whole token. A random secret of 256 bits needs no salt and no slow hash.
+    # Hash of the whole token. A random secret of 256 bits needs neither salt nor a slow hash.
     sa.Column("sha256", sa.String(64), nullable=False),
     sa.Column("scopes", Json, nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
@@ -251,15 +251,15 @@ api_key = sa.Table(
     sa.Index(None, "created_at", "id"),
 )
 
-# Answers to requests with an Idempotency-Key, given again when the same request comes again.
+# Responses to requests with an Idempotency-Key, replayed when the request is repeated.
 kept_answer = sa.Table(
     "kept_answer",
     metadata,
-    # Made from the caller, the route and the Idempotency-Key.
+    # Derived from the caller, the route and the Idempotency-Key.
     sa.Column("id", sa.String(64), primary_key=True),
-    # Tells the request that is being answered from one that took over after it was lost.
+    # Distinguishes the request in progress from one that took over after it was lost.
     sa.Column("attempt", sa.String(64), nullable=False),
-    # Null until the request is answered.
+    # Null until the response is stored.
     sa.Column("fingerprint", sa.String(64)),
     sa.Column("status", sa.Integer),
     sa.Column("headers", Json),
@@ -276,16 +276,16 @@ audit = sa.Table(
     sa.Column("key_id", sa.String(64)),
     sa.Column("method", sa.String(8), nullable=False),
     sa.Column("path", sa.Text, nullable=False),
-    # Of what a request created.
+    # Location of the created resource.
     sa.Column("location", sa.Text),
     sa.Column("status", sa.Integer, nullable=False),
     sa.Column("request_id", sa.Text, nullable=False),
-    # What else is worth knowing, such as that a rule was overridden, and why.
+    # Further remarks, such as an overridden rule and the reason.
     sa.Column("note", sa.Text),
     sa.Index(None, "at", "id"),
 )
 
-# One row. Its number rises with every change that serving must see.
+# One row. Its generation rises with every change that serving must see.
 registry = sa.Table(
     "registry",
     metadata,

@@ -7,10 +7,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from app.client import Client
-from core.settings import Settings
-from core.store import tables
-from core.store.engine import Database
+from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import tables
+from tagsmith.core.store.engine import Database
 from tests.app.servers import ThreadServer
 
 #: Limits small enough to test at the edge without large inputs.

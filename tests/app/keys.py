@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import httpx
 
-from core.store import keys
-from core.store.engine import Database
-from core.store.keys import Scope
+from tagsmith.core.store import keys
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 
 
 class Callers:

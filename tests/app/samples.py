@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from core import specs
-from core.corpus import conll
-from core.learn import loop
-from core.model import file
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.jobs import kinds
+from tagsmith.core.model import file
+from tests.training import train
 
 TEXT = b"Rockwell NNP B-NP\nsaid VBD B-VP\n\nIt PRP B-NP\nrose VBD B-VP\n. . O\n"
 TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB"
@@ -30,6 +30,6 @@ def model_file(mark: str, path: Path) -> bytes:
     ]
     text = "".join(f"{word} {tag} {label}-{mark}\n" for word, tag, label in words * 3) + "\n"
     corpus = conll.read_conll([text.encode()] * 3, max_line_bytes=1000)
-    job = specs.parse_job(spec("crp_x", trainer={"kind": "sgd-l1", "l1": 0.001, "passes": 5}))
-    file.save(finished(loop.train(job, corpus, None)).model, path)
+    job = kinds.parse_job(spec("crp_x", trainer={"kind": "sgd-l1", "l1": 0.001, "passes": 5}))
+    file.save(finished(train(job, corpus, None)).model, path)
     return path.read_bytes()

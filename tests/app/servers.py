@@ -15,10 +15,10 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.main import create_app
-from app.server import Server
-from core.settings import Settings
-from core.tracing.otel import Tracing
+from tagsmith.app.main import create_app
+from tagsmith.app.server import Server
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.service.tracing.otel import Tracing
 from tests.services import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,7 +87,7 @@ class ProcessServer:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         descriptor = self._socket.fileno()
-        command = [sys.executable, "-m", "app.cli", "api", "--fd", str(descriptor)]
+        command = [sys.executable, "-m", "tagsmith.app.cli", "api", "--fd", str(descriptor)]
         self._log = log_path.open("ab")
         self.process = subprocess.Popen(
             command,

@@ -2,7 +2,7 @@
 
 import httpx
 
-from core.store.engine import Database
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.keys import Callers, id_of
 from tests.app.servers import ThreadServer, assert_problem

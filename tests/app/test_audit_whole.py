@@ -7,9 +7,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from core.errors import Unavailable
-from core.store import tables
-from core.store.engine import Database
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.store import tables
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer, assert_problem
@@ -103,7 +103,7 @@ def test_what_cannot_be_recorded_is_not_done(
     def away(*_: object) -> None:
         raise Unavailable("the audit is away")
 
-    monkeypatch.setattr("core.store.audit.record", away)
+    monkeypatch.setattr("tagsmith.core.store.audit.record", away)
     before = everything(database)
     for name, change in changes.items():
         assert_problem(change(), 503, "unavailable")
@@ -133,7 +133,7 @@ def test_what_is_done_is_recorded_once_in_its_transaction(
 def test_what_a_service_forgets_is_recorded_late(
     admin: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.deps.Caller.record", lambda *_, **__: None)
+    monkeypatch.setattr("tagsmith.app.deps.Caller.record", lambda *_, **__: None)
     location = admin.post("/corpora", content=samples.TEXT).headers["location"]
     assert admin.delete(location).status_code == 204
     deleted, uploaded = admin.get("/audit", params={"limit": 2}).json()["data"]

@@ -9,15 +9,15 @@ import time
 
 import pytest
 
-from app.server import DRAIN_S
-from core.settings import Settings
+from tagsmith.app.server import DRAIN_S
+from tagsmith.core.service.settings import Settings
 from tests.app.servers import ROOT, ThreadServer
 from tests.services import wait_until
 
 #: A server that has an application which never comes to its end.
 ENDLESS = """
 import asyncio
-from app import server
+from tagsmith.app import server
 
 async def endless(scope, receive, send):
     await receive()

@@ -11,13 +11,14 @@ import httpx
 import pytest
 import redis
 
-from app.client import Client, Event
-from app.jobs import stream
-from core import wire
-from core.settings import Settings
-from core.store import events, jobs
-from core.store.engine import Database
-from core.store.events import Draft
+from tagsmith.app.jobs import stream
+from tagsmith.client import Client
+from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs.events import Draft
+from tagsmith.core.service import wire
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.wire import JobEvent
 from tests.app import samples
 from tests.app.servers import ThreadServer
 from tests.services import RedisServer, wait_until
@@ -67,7 +68,7 @@ class Watcher:
     """A client in a thread that notes all it is told."""
 
     def __init__(self, url: str, job_id: str, after: int = 0) -> None:
-        self.events: list[Event] = []
+        self.events: list[JobEvent] = []
         self.error: Exception | None = None
         self._url, self._job_id, self._after = url, job_id, after
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -265,7 +266,7 @@ def test_a_quiet_stream_is_pinged(
 def test_a_slow_watcher_loses_its_queue_but_no_event(
     server: ThreadServer, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.jobs.live.QUEUE_LENGTH", 4)
+    monkeypatch.setattr("tagsmith.app.jobs.live.QUEUE_LENGTH", 4)
     watcher = Watcher(server.url, worker.job_id)
     watcher.wait_for(1)
     worker.begin()

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.client import Client
-from core.store import models
-from core.store.engine import Database
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 
@@ -90,7 +90,7 @@ def test_faulty_labels_are_reported_and_repaired_only_when_asked(http: httpx.Cli
     assert (report["bio_fault_count"], report["repaired_labels"]) == (1, 0)
     assert report["bio_faults"] == [{"sentence": 0, "token": 3, "label": "I-X", "previous": "O"}]
     refused = http.post("/corpora", params={"labels": "bioes"}, content=text)
-    assert_problem(refused, 422, "label_faults", reason="sentence 0, token 3, from 0: I-X after O")
+    assert_problem(refused, 422, "label_faults", reason="sentence 0, token 3 (counted from 0): I-X after O")
     refused = http.get(f"/corpora/{corpus}/content", params={"format": "conll", "labels": "iob1"})
     assert_problem(refused, 422, "label_faults", reason="I-X after O")
     mended = upload(http, text, labels="bioes", repair="true")

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from app.client import ApiError, Client
-from app.features import routes, service
+from tagsmith.app.features import routes, service
+from tagsmith.client import ApiError, Client
 from tests.app import samples
 
 pytestmark = pytest.mark.usefixtures("unchanged")
@@ -38,7 +38,7 @@ def test_features_of_label_pairs_stand_last_and_begin_at_the_second_token(client
 
 def test_templates_come_back_in_every_syntax_that_can_say_them(client: Client) -> None:
     made = client.preview({"syntax": "wapiti", "templates": "u:%x[0,0]\nu:%x[@1,0]\nb"}, ["a"])
-    assert made.templates == {
+    assert made.templates.model_dump(by_alias=True) == {
         "crf++": None,
         "wapiti": "u:%x[0,0]\nu:%x[@1,0]\nb",
         "short": [{"join": ["0[0]"], "name": "u"}, {"join": ["0[@1]"], "name": "u"}, {"edge": True}],
@@ -51,12 +51,13 @@ def test_n_grams_of_a_window_come_back_template_by_template(client: Client) -> N
         ["1[-1]|1[0]=_B-1|NNP", "1[0]|1[1]=NNP|VBD"],
         ["1[-1]|1[0]=NNP|VBD", "1[0]|1[1]=VBD|_B+1"],
     ]
-    assert made.templates["short"] == [["1[-1]", "1[0]"], ["1[0]", "1[1]"]]
+    assert made.templates.short == [["1[-1]", "1[0]"], ["1[0]", "1[1]"]]
 
 
 def test_a_corpus_is_counted_as_training_would(client: Client, corpus_id: str) -> None:
     made = client.preview({"templates": samples.TEMPLATES}, SENTENCE, corpus_id)
-    assert made.counts == {
+    assert made.counts is not None
+    assert made.counts.model_dump() == {
         "tokens": 5,
         "labels": 3,
         "attributes": 14,
@@ -70,10 +71,10 @@ def test_a_corpus_is_counted_as_training_would(client: Client, corpus_id: str) -
     seen = client.preview({"templates": samples.TEMPLATES, "pairs": "seen"}, SENTENCE, corpus_id)
     assert seen.counts is not None
     # Every attribute has one label here; NP VP twice, VP O once.
-    assert seen.counts["parameters"] == 14 + 2
+    assert seen.counts.parameters == 14 + 2
     cut = client.preview({"templates": samples.TEMPLATES, "cutoff": 2}, SENTENCE, corpus_id)
     assert cut.counts is not None
-    assert (cut.counts["attributes"], cut.counts["templates"][0]["attributes"]) == (1, 0)
+    assert (cut.counts.attributes, cut.counts.templates[0].attributes) == (1, 0)
 
 
 @pytest.mark.parametrize("name", sorted(routes.EXAMPLES))
@@ -113,7 +114,7 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             {"sentence": ["a"], "features": {"templates": [["word", "w["]]}},
             "invalid_template",
             "/features/templates/0/1",
-            "a place is",
+            "A place is",
         ),
         (
             {"sentence": ["a"], "features": {"templates": ["word", {"grams": 2, "window": 70}]}},
@@ -137,13 +138,28 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             {"sentence": ["a"], "features": {"derived": {"x": {"kind": "lower", "of": "x"}}}},
             "missing_column",
             "/features/derived/x/of",
-            "derive from each other: x, x",
+            "derived from each other: x, x",
         ),
         (
             {"sentence": ["a"], "features": {"derived": {"x": {"kind": "regex", "pattern": "(a"}}}},
             "invalid_spec",
             "/features/derived/x",
-            "a ( without its )",
+            "A ( has no )",
+        ),
+        (
+            {
+                "sentence": ["a"],
+                "features": {"derived": {"x": {"kind": "regex", "pattern": "((a{200}){200}){200}"}}},
+            },
+            "invalid_spec",
+            "/features/derived/x",
+            "more than 512 steps",
+        ),
+        (
+            {"sentence": ["a"], "features": {"syntax": "wapiti", "templates": f'u:%t[0,0,"{"a" * 505}"]'}},
+            "invalid_template",
+            "/features/templates",
+            "more than 500 characters",
         ),
         (
             {"sentence": ["a"], "features": {"preset": "nose"}},

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from core.settings import Settings
+from tagsmith.core.service.settings import Settings
 from tests.app import samples
 from tests.app.servers import ProcessServer, assert_problem
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import main
-from core.settings import Settings
-from core.version import code_version
+from tagsmith.app import main
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.service.version import code_version
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import RedisServer, wait_until
 
@@ -57,7 +57,7 @@ def test_without_redis_it_is_degraded_but_ready_and_says_what_still_works(
 
 
 def test_before_the_migrations_it_is_not_ready(empty_database_url: str, tmp_path: Path) -> None:
-    from core.store import migrate
+    from tagsmith.core.store import migrate
 
     settings = Settings(data_dir=tmp_path, database_url=empty_database_url)
     with ThreadServer(settings) as server:

@@ -10,9 +10,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from core.store import answers, clock, tables
-from core.store.answers import Answer
-from core.store.engine import Database
+from tagsmith.core.store import clock, idempotency, tables
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.idempotency import StoredResponse
 from tests.app import samples
 from tests.app.servers import assert_problem
 
@@ -114,21 +114,21 @@ def test_a_lost_request_is_taken_over_and_cannot_spoil_the_answer_of_the_next(da
         with database.write() as conn:
             return work(conn, "row", *arguments)
 
-    assert act(answers.begin, "lost") is None
-    with pytest.raises(answers.InProgress):
-        act(answers.begin, "second")
+    assert act(idempotency.begin, "lost") is None
+    with pytest.raises(idempotency.InProgress):
+        act(idempotency.begin, "second")
     with database.write() as conn:
         past = clock.now(conn) - timedelta(seconds=1)
         conn.execute(
             tables.kept_answer.update().where(tables.kept_answer.c.id == "row").values(expires_at=past)
         )
-    assert act(answers.begin, "second") is None
-    act(answers.finish, "lost", Answer("x", 201, {}, b"late"))
-    act(answers.release, "lost")
-    kept = Answer("f", 201, {"location": "/x"}, b"{}")
-    act(answers.finish, "second", kept)
-    act(answers.renew, "second")
-    assert act(answers.begin, "third") == kept
+    assert act(idempotency.begin, "second") is None
+    act(idempotency.finish, "lost", StoredResponse("x", 201, {}, b"late"))
+    act(idempotency.release, "lost")
+    kept = StoredResponse("f", 201, {"location": "/x"}, b"{}")
+    act(idempotency.finish, "second", kept)
+    act(idempotency.renew, "second")
+    assert act(idempotency.begin, "third") == kept
     with database.read() as conn:
         query = sa.select(tables.kept_answer.c.expires_at).where(tables.kept_answer.c.id == "row")
         assert conn.execute(query).scalar_one() > clock.now(conn) + timedelta(hours=23)
@@ -136,13 +136,13 @@ def test_a_lost_request_is_taken_over_and_cannot_spoil_the_answer_of_the_next(da
 
 def test_answers_that_ran_out_are_removed(database: Database) -> None:
     with database.write() as conn:
-        answers.begin(conn, "old", "a")
-        answers.begin(conn, "new", "a")
+        idempotency.begin(conn, "old", "a")
+        idempotency.begin(conn, "new", "a")
         past = clock.now(conn) - timedelta(seconds=1)
         conn.execute(
             tables.kept_answer.update().where(tables.kept_answer.c.id == "old").values(expires_at=past)
         )
-        assert answers.clean(conn) == 1
+        assert idempotency.clean(conn) == 1
         ids = set(conn.scalars(sa.select(tables.kept_answer.c.id)))
     assert "new" in ids
     assert "old" not in ids

@@ -8,10 +8,10 @@ import httpx
 import pycrfsuite
 import pytest
 
-from app.client import Client
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app.samples import model_file
 from tests.app.servers import assert_problem
 from tests.core.model.forging import put_together, taken_apart
@@ -105,16 +105,16 @@ def test_versions_are_compared_by_their_weights_metrics_and_specs(
     client.import_model("compared", artifact)
     client.import_model("compared", model_file("two", tmp_path / "model"))
     found = client.compare_versions("compared", 1, 2, top=3)
-    assert (found["model"], found["base"], found["head"]) == ("compared", 1, 2)
-    assert (found["metrics"], found["spec"]) == ([], [])
-    assert sorted(found["labels_added"]) == ["act-two", "name-two"]
-    assert sorted(found["labels_removed"]) == ["act-one", "name-one"]
-    weights = found["weights"]
-    assert weights["added"] == weights["head"] > 0
-    assert weights["removed"] == weights["base"] > 0
-    assert len(weights["top"]) == 3
+    assert (found.model, found.base, found.head) == ("compared", 1, 2)
+    assert (found.metrics, found.spec) == ([], [])
+    assert sorted(found.labels_added) == ["act-two", "name-two"]
+    assert sorted(found.labels_removed) == ["act-one", "name-one"]
+    weights = found.weights
+    assert weights.added == weights.head > 0
+    assert weights.removed == weights.base > 0
+    assert len(weights.top) == 3
     same = client.compare_versions("compared", 1, 1)
-    assert same["weights"]["unchanged"] == same["weights"]["base"]
+    assert same.weights.unchanged == same.weights.base
     path = "/models/compared/compare"
     assert_problem(http.get(path, params={"base": 1, "head": 9}), 404, "version_not_found")
     assert_problem(http.get(path, params={"base": 1}), 422, "invalid_request", parameter="head")
@@ -130,8 +130,10 @@ def test_metrics_and_specs_are_compared_place_by_place(
         with database.write() as conn:
             models.publish(conn, "measured", new, [artifact])
     found = client.compare_versions("measured", 1, 2)
-    assert found["metrics"] == [{"name": "dev.f1", "base": 90.0, "head": 91.5, "change": 1.5}]
-    assert found["spec"] == [
+    assert [change.model_dump() for change in found.metrics] == [
+        {"name": "dev.f1", "base": 90.0, "head": 91.5, "change": 1.5}
+    ]
+    assert [change.model_dump() for change in found.spec] == [
         {"pointer": "/trainer/l2", "base": 1.0, "head": None},
         {"pointer": "/trainer/passes", "base": None, "head": 3},
     ]

@@ -5,9 +5,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 

@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from app.client import Client
-from core import queues, wire
-from core.store import jobs
-from core.store.engine import Database
+from tagsmith.client import Client
+from tagsmith.core.jobs import jobs
+from tagsmith.core.service import queues, wire
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
 
@@ -51,6 +51,21 @@ def test_a_resumed_job_is_sent_to_the_workers(
     assert wire.waiting(redis) == {job.id}
     with database.read() as conn:
         assert jobs.get(conn, job.id).sent_at is not None
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "failed", "succeeded"])
+def test_a_job_names_the_actions_that_are_not_refused(
+    http: httpx.Client, client: Client, corpus_id: str, database: Database, state: str
+) -> None:
+    wishes = ("pause", "resume", "cancel", "retry")
+    accepted = []
+    for wish in wishes:
+        job = client.train(samples.spec(corpus_id))
+        bring_to(state, database, job.id)
+        named = http.get(f"/jobs/{job.id}").json()["allowed_actions"]
+        if http.post(f"/jobs/{job.id}/{wish}").status_code == 202:
+            accepted.append(wish)
+    assert named == accepted
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.client import Client
-from core.store import blobs, jobs
-from core.store.engine import Database
+from tagsmith.client import Client
+from tagsmith.core.jobs import jobs
+from tagsmith.core.store import blobs
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 from tests.app.test_jobs import publish

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.client import Client
-from core import queues
-from core.settings import Settings
+from tagsmith.client import Client
+from tagsmith.core.service import queues
+from tagsmith.core.service.settings import Settings
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 

@@ -7,12 +7,13 @@ import httpx
 import pytest
 import redis
 
-from app.client import Client
-from core import wire
-from core.settings import Settings
-from core.store import jobs, models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import Client
+from tagsmith.core.jobs import jobs
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service import wire
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import RedisServer

@@ -1,6 +1,5 @@
 """Keys over HTTP: who comes in, for what, until when."""
 
-import dataclasses
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,13 +8,13 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from app.client import ApiError, Client
-from app.keys import scopes
-from core.settings import ANYONE, Settings
-from core.store import keys, models, tables
-from core.store.engine import Database
-from core.store.keys import Scope
-from core.store.models import NewVersion
+from tagsmith.client import ApiError, Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store import keys, tables
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 from tests.app import samples
 from tests.app.keys import Callers, id_of
 from tests.app.servers import ThreadServer, assert_problem
@@ -63,7 +62,7 @@ def test_a_request_without_a_key_or_with_a_wrong_one_is_told_how_to_come_in(
 
 
 def test_probes_version_and_documentation_need_no_key(callers: Callers, http: httpx.Client) -> None:
-    for path in ("/livez", "/version", "/docs", "/docs/openapi.json", "/openapi.json"):
+    for path in ("/livez", "/version", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json"):
         assert http.get(path).status_code == 200, path
     assert http.get("/readyz").status_code in (200, 503)
 
@@ -92,7 +91,6 @@ def test_every_route_of_the_document_has_a_scope_or_is_said_to_need_none(http: h
     document = http.get("/openapi.json").json()
     open_routes = set()
     for path, item in document["paths"].items():
-        assert scopes.resource_of(path) in scopes.NEEDS, f"{path} is missing in app/keys/scopes.py"
         for operation in item.values():
             if operation["security"]:
                 assert operation["security"] == [{"key": [operation["x-scope"]]}]
@@ -220,7 +218,7 @@ def test_history_says_which_key_moved_an_alias_and_promoting_jobs_need_its_scope
 
 
 def test_a_server_told_to_let_anyone_in_asks_for_no_key(callers: Callers, settings: Settings) -> None:
-    with ThreadServer(dataclasses.replace(settings, access=ANYONE)) as running:
+    with ThreadServer(settings.replace(access=ANYONE)) as running:
         assert httpx.get(f"{running.url}/corpora").status_code == 200
         refused = httpx.post(f"{running.url}/keys", json={"name": "x", "scopes": ["admin"]})
         assert_problem(refused, 409, "keys_not_in_force")
@@ -229,5 +227,5 @@ def test_a_server_told_to_let_anyone_in_asks_for_no_key(callers: Callers, settin
 def test_a_server_elsewhere_asks_for_a_key_from_its_first_request(
     sqlite_url: str, settings: Settings
 ) -> None:
-    with ThreadServer(dataclasses.replace(settings, host="0.0.0.0")) as running:
+    with ThreadServer(settings.replace(host="0.0.0.0")) as running:
         assert httpx.get(f"{running.url}/corpora").status_code == 401

@@ -8,16 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-from core import specs
-from core.corpus.segmented import read_segmented
-from core.learn import loop
-from core.model import file
-from core.steps import finished
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.jobs import kinds
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.model import file
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
+from tests.training import train
 
 TYPED = b"LOC\tNew York\nPER\tYork\n"
 
@@ -101,10 +102,10 @@ def segmenter(database: Database, tmp_path_factory: pytest.TempPathFactory) -> s
     corpus = read_segmented(["我们 在 上海\n上海 很 大\n".encode() * 5], max_line_bytes=1000)
     features = {"templates": "U:%x[0,0]\nB"}
     spec = samples.spec("crp_x", features=features, trainer={"kind": "sgd-l1", "l1": 0.001, "passes": 10})
-    job = specs.parse_job(spec)
-    assert isinstance(job, specs.TrainSpec)
+    job = kinds.parse_job(spec)
+    assert isinstance(job, TrainSpec)
     path = Path(tmp_path_factory.mktemp("model")) / "model"
-    file.save(finished(loop.train(job, corpus, None)).model, path)
+    file.save(finished(train(job, corpus, None)).model, path)
     new = NewVersion(
         objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
         seed=1, code_version="test", job_id=None,

@@ -1,7 +1,6 @@
 """What one caller may take: requests a second, with and without Redis, and open streams."""
 
 import asyncio
-import dataclasses
 import time
 from collections.abc import Iterator
 
@@ -9,13 +8,14 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from app.errors import TooMany
-from app.limits import RateLimiter
-from app.middleware.gate import counted
-from core.settings import Settings
-from core.store import jobs, keys
-from core.store.engine import Database
-from core.store.keys import Scope
+from tagsmith.app.http.limits import RateLimiter
+from tagsmith.app.http.middleware.gate import counted
+from tagsmith.app.http.problems import TooMany
+from tagsmith.core.jobs import jobs
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import keys
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import RedisServer, wait_until
@@ -97,7 +97,7 @@ def strict(settings: Settings, database: Database) -> Iterator[ThreadServer]:
     with database.write() as conn:
         keys.create(conn, "first", [Scope.ADMIN])
     limits = {"max_requests_per_second": 1.0, "max_streams": 3, "max_streams_per_caller": 2}
-    with ThreadServer(dataclasses.replace(settings, **limits)) as running:
+    with ThreadServer(settings.replace(**limits)) as running:
         yield running
 
 

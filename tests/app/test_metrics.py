@@ -1,21 +1,24 @@
 """Metrics: right with several processes, after one of them ended, and without a database."""
 
-import dataclasses
 import json
-import re
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.engine import Connection
 
-from app.metrics.meters import BUCKETS, Figures, Meters
-from core.settings import Settings
-from core.store import clock, control, jobs, models, tables
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.app.metrics import names
+from tagsmith.app.metrics.meters import BUCKETS, Meters, Totals
+from tagsmith.core.jobs import control, jobs
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import clock, tables
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ProcessServer, ThreadServer
 from tests.services import wait_until
@@ -24,20 +27,24 @@ NEW = NewVersion(
     objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None, seed=1,
     code_version="test", job_id=None,
 )  # fmt: skip
-VALUE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+
+
+def series(name: str, labels: Mapping[str, str]) -> str:
+    inside = ",".join(f'{label}="{labels[label]}"' for label in sorted(labels))
+    return f"{name}{{{inside}}}" if inside else name
 
 
 def scraped(url: str) -> dict[str, float]:
+    """Read the metrics with the parser of Prometheus's own client. Labels are sorted in the keys."""
     response = httpx.get(f"{url}/metrics", timeout=30)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    values = {}
-    for line in response.text.splitlines():
-        if not line.startswith("# "):
-            match = VALUE.fullmatch(line)
-            assert match, line
-            values[line.rsplit(" ", 1)[0]] = float(match[3])
-    return values
+    families = list(text_string_to_metric_families(response.text))
+    for family in families:
+        full_name = f"{family.name}_total" if family.type == "counter" else family.name
+        assert names.ABOUT[full_name].kind == family.type
+        assert names.ABOUT[full_name].help == family.documentation
+    return {series(each.name, each.labels): each.value for family in families for each in family.samples}
 
 
 def requests(values: dict[str, float], route: str, status: int = 200) -> float:
@@ -55,7 +62,7 @@ def test_requests_are_counted_by_route_and_not_by_address(http: httpx.Client, se
     assert not any("nobody1" in name for name in values)
     labels = 'method="GET",route="/models/{name}",status="404"'
     buckets = [
-        values[f'tagsmith_http_request_duration_seconds_bucket{{{labels},le="{bound}"}}']
+        values[f'tagsmith_http_request_duration_seconds_bucket{{le="{bound}",{labels}}}']
         for bound in [*map(repr, BUCKETS), "+Inf"]
     ]
     assert buckets == sorted(buckets)
@@ -79,7 +86,7 @@ def test_jobs_and_aliases_are_counted_in_sql(server: ThreadServer, database: Dat
     assert values['tagsmith_job_seconds_count{kind="train",state="failed"}'] == 1
     assert 0 <= values['tagsmith_job_seconds_sum{kind="train",state="failed"}'] < 30
     assert 0 < values["tagsmith_oldest_queued_seconds"] < 60
-    assert values['tagsmith_alias_version{model="measured",alias="champion"}'] == 1
+    assert values['tagsmith_alias_version{alias="champion",model="measured"}'] == 1
 
 
 def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, database: Database) -> None:
@@ -115,8 +122,8 @@ def _set(conn: Connection, job_id: str, **values: Any) -> None:
 
 
 def tagged(values: dict[str, float]) -> tuple[float, ...]:
-    names = ("tag_requests", "tagged_sentences", "tagged_tokens")
-    return tuple(values.get(f'tagsmith_{name}_total{{model="chunker"}}', 0) for name in names)
+    counters = ("tag_requests", "tagged_sentences", "tagged_tokens")
+    return tuple(values.get(f'tagsmith_{name}_total{{model="chunker"}}', 0) for name in counters)
 
 
 def tag_all_ways(url: str) -> None:
@@ -171,26 +178,26 @@ def test_two_processes_answer_for_both_and_counters_survive_the_end_of_one(
 
 
 def test_what_another_version_wrote_or_nobody_finished_counts_as_nothing() -> None:
-    assert Figures.load(b"") == Figures()
-    assert Figures.load(b"[]") == Figures()
-    assert Figures.load(b'{"buckets": [1, 2]}') == Figures()
-    figures = Figures({("a", ("x",)): 3}, {}, {"g": 1})
-    assert Figures.load(figures.dump()) == figures
+    assert Totals.load(b"") == Totals()
+    assert Totals.load(b"[]") == Totals()
+    assert Totals.load(b'{"buckets": [1, 2]}') == Totals()
+    totals = Totals({("a", ("x",)): 3}, {}, {"g": 1})
+    assert Totals.load(totals.dump()) == totals
 
 
 def test_gauges_of_a_process_that_ended_are_not_counted(tmp_path: Path) -> None:
     ended, running = Meters(tmp_path), Meters(tmp_path)
     for each in (ended, running):
         each.open()
-    ended.figures.gauges["streams"] = 4
+    ended.totals.gauges["streams"] = 4
     ended.count("tags", "m")
-    ended.save(ended.figures.dump())
+    ended.save(ended.totals.dump())
     assert running.others().gauges == {"streams": 4}
     ended.close()
-    assert running.others() == Figures({("tags", ("m",)): 1}, {}, {})
+    assert running.others() == Totals({("tags", ("m",)): 1}, {}, {})
     again = Meters(tmp_path)
     again.open()
-    assert again.figures == Figures({("tags", ("m",)): 1}, {}, {})
+    assert again.totals == Totals({("tags", ("m",)): 1}, {}, {})
     again.close()
     running.close()
 
@@ -200,16 +207,14 @@ def test_without_a_place_to_write_a_process_counts_for_itself(tmp_path: Path) ->
     alone = Meters(tmp_path / "file" / "metrics")
     alone.open()
     alone.count("tags", "m")
-    alone.save(alone.figures.dump())
-    assert alone.others() == Figures()
+    alone.save(alone.totals.dump())
+    assert alone.others() == Totals()
     alone.close()
 
 
 @pytest.mark.parametrize("wrong", ["postgresql+psycopg://nobody@127.0.0.1:1/nothing"])
 def test_without_a_database_it_says_so_and_counts_on(settings: Settings, tmp_path: Path, wrong: str) -> None:
-    changed = dataclasses.replace(
-        settings, database_url=wrong, data_dir=tmp_path, access="anyone-without-keys"
-    )
+    changed = settings.replace(database_url=wrong, data_dir=tmp_path, access="anyone-without-keys")
     with ThreadServer(changed) as running:
         values = scraped(running.url)
     assert values["tagsmith_database_up"] == 0

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from app.client import Client
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion, VersionRow
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion, VersionRow
+from tagsmith.core.store.engine import Database
 from tests.app.servers import assert_problem
 
 Publish = Callable[..., VersionRow]
@@ -107,7 +107,7 @@ def test_an_alias_is_moved_read_and_listed(http: httpx.Client, publish: Publish)
     assert response.headers["etag"] == '"1"'
     alias = response.json()
     assert alias.pop("updated_at").endswith("Z")
-    assert alias == {"model": "moved", "alias": "champion", "version": 1, "seq": 1}
+    assert alias == {"model": "moved", "alias": "champion", "version": 1, "seq": 1, "rollback_to": None}
     assert http.put("/models/moved/aliases/champion", json={"version": 2}).headers["etag"] == '"2"'
     read = http.get("/models/moved/aliases/champion")
     assert (read.json()["version"], read.headers["etag"]) == (2, '"2"')
@@ -169,6 +169,9 @@ def test_rollback_returns_to_what_was_before_and_history_tells_who_when_and_why(
         "/models/back/aliases/champion/rollback", json={"reason": "worse"}, headers={"X-Request-Id": "undo-1"}
     )
     assert (response.json()["version"], response.headers["etag"]) == (2, '"4"')
+    assert (
+        response.json()["rollback_to"] == http.get("/models/back/aliases/champion").json()["rollback_to"] == 1
+    )
     assert http.post("/models/back/aliases/champion/rollback").json()["version"] == 1
     assert_problem(http.post("/models/back/aliases/champion/rollback"), 409, "nothing_to_roll_back")
     history = client.history("back")
@@ -237,7 +240,7 @@ def test_an_alias_goes_back_by_steps_or_to_a_point_and_is_read_as_it_stood(
     assert client.rollback("points", to=times[1]).version == 2
     assert [move.to_seq for move in client.history("points")] == [2, 3, 1, None, None, None]
     for when, version, seq in ((times[0], 1, 1), (times[2], 3, 3)):
-        read = http.get(path, params={"at": when})
+        read = http.get(path, params={"at": when.isoformat()})
         assert (read.json()["version"], read.json()["seq"], read.headers["etag"]) == (
             version,
             seq,

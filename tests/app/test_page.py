@@ -2,23 +2,19 @@
 
 import re
 import shutil
-import subprocess
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from app.page.routes import FOLDER, POLICY
-from core.settings import Settings
-from core.store.engine import Database
+from tagsmith.app.page.routes import FOLDER, POLICY
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import wait_until
 
-ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.name for path in FOLDER.iterdir())
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -121,16 +117,3 @@ def test_the_page_needs_no_key_and_shows_nothing_that_does(locked: ThreadServer)
     for name in ("", *(f"page/{name}" for name in NAMES)):
         assert httpx.get(f"{locked.url}/{name}").status_code == 200
     assert_problem(httpx.post(f"{locked.url}/page/main.js"), 405, "method_not_allowed")
-
-
-def test_the_wheel_has_every_part(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "requirements.in", "requirements-otel.in", "README.md", "LICENSE", "app"):
-        (source / name).symlink_to(ROOT / name)
-    subprocess.run([*command, "-w", tmp_path, "."], check=True, cwd=source)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        inside = {Path(name).name for name in packed.namelist() if name.startswith("app/page/static/")}
-    assert inside == set(NAMES)

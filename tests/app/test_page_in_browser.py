@@ -9,14 +9,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.cli.background import BackgroundStack
-from app.client import Client
-from app.records import Alias
-from core.corpus.generate import generate
-from core.settings import Settings
-from core.store import jobs, models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs import jobs
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.wire import Alias
 from tests.app.browser import CHROMIUM, Browser
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.client import ApiError, Client
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import ApiError, Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer, assert_problem
@@ -87,7 +87,9 @@ def test_a_policy_is_put_read_replaced_and_removed(
     assert (read.json()["promotion"], read.headers["etag"]) == (shown["promotion"], '"1"')
     assert http.get(path, headers={"If-None-Match": '"1"'}).status_code == 304
     assert client.set_policy("told", {"minimum": 80}, if_match=1).seq == 2
-    assert client.policy("told").promotion == {
+    promotion = client.policy("told").promotion
+    assert promotion is not None
+    assert promotion.model_dump() == {
         "aliases": ["champion"], "metric": "f1", "corpus": None, "minimum": 80.0, "max_drop": None,
         "max_type_drop": None,
     }  # fmt: skip
@@ -243,7 +245,7 @@ def test_a_corpus_that_a_policy_names_stays(http: httpx.Client, client: Client, 
     corpus = client.upload(samples.TEXT).id
     client.set_policy("named", {"corpus": corpus, "minimum": 1})
     problem = assert_problem(http.delete(f"/corpora/{corpus}"), 409, "corpus_in_use")
-    assert "named" in problem["detail"]
+    assert "policy of model" in problem["detail"]
     client.delete_policy("named")
     client.delete_corpus(corpus)
     response = http.put("/models/named/policy", json={"promotion": {"corpus": corpus, "minimum": 1}})

@@ -7,8 +7,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from core import logs
-from core.settings import Settings
+from tagsmith.app.http.policy import policy
+from tagsmith.core.service import logs
+from tagsmith.core.service.settings import Settings
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import wait_until
 
@@ -24,6 +25,7 @@ def sqlite_settings(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -
 def broken(sqlite_settings: Settings):  # type: ignore[no-untyped-def]
     def prepare(app: FastAPI) -> None:
         @app.get("/broken")
+        @policy(scope=None)
         def fail() -> None:
             raise RuntimeError("the secret is 1234")
 

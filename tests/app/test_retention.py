@@ -8,10 +8,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from app import housekeeping
-from app.client import Client
-from core.store import tables
-from core.store.engine import Database
+from tagsmith.app import housekeeping
+from tagsmith.client import Client
+from tagsmith.core.store import tables
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
 from tests.app.test_jobs import publish
@@ -35,15 +35,15 @@ def test_a_dry_run_says_what_would_go_and_why_the_rest_stays(
     client.promote("dry", 2, alias="canary")
     job = client.tag_corpus("dry:4", client.upload(samples.TEXT).id)
     plan = client.retention("dry", keep_last=2, keep_rollbacks=1)
-    assert [each["version"] for each in plan.remove] == [1, 6]
-    assert plan.size_bytes == sum(each["size_bytes"] for each in plan.remove) > 0
-    assert plan.keep == [
+    assert [each.version for each in plan.remove] == [1, 6]
+    assert plan.size_bytes == sum(each.size_bytes for each in plan.remove) > 0
+    assert [each.model_dump() for each in plan.keep] == [
         {"version": 8, "because": ["one of the newest 2"]},
         {"version": 7, "because": ["one of the newest 2"]},
-        {"version": 5, "because": ["champion stands for it"]},
+        {"version": 5, "because": ["champion points to it"]},
         {"version": 4, "because": [f"{job.id} needs it"]},
         {"version": 3, "because": ["1 step back from champion"]},
-        {"version": 2, "because": ["canary stands for it"]},
+        {"version": 2, "because": ["canary points to it"]},
     ]
     assert not plan.in_force
     # With nothing said and no policy, the defaults.
@@ -52,8 +52,8 @@ def test_a_dry_run_says_what_would_go_and_why_the_rest_stays(
     client.set_policy("dry", retention={"keep_last": 2, "keep_rollbacks": 1})
     assert client.retention("dry").in_force
     assert not client.retention("dry", keep_rollbacks=2).in_force
-    assert [each["version"] for each in client.retention("dry", keep_rollbacks=2).remove] == [1, 6]
-    assert client.retention("dry", keep_rollbacks=3).remove[0]["version"] == 6
+    assert [each.version for each in client.retention("dry", keep_rollbacks=2).remove] == [1, 6]
+    assert client.retention("dry", keep_rollbacks=3).remove[0].version == 6
     assert numbers(client, "dry") == [8, 7, 6, 5, 4, 3, 2, 1]
     client.cancel(job.id)
     client.delete_policy("dry")
@@ -66,7 +66,7 @@ def test_a_sweep_removes_just_that_with_its_bytes_and_says_so_in_the_audit(
     prepare(database, client, "other", 3)
     client.set_policy("swept", retention={"keep_last": 2, "keep_rollbacks": 1})
     client.set_policy("other", {"minimum": 1})
-    planned = [each["version"] for each in client.retention("swept").remove]
+    planned = [each.version for each in client.retention("swept").remove]
     assert planned == [1, 3, 5, 6, 7]
     assert sum(housekeeping.remove_versions(database)) == 5
     assert numbers(client, "swept") == [9, 8, 4, 2]
@@ -121,7 +121,7 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
                 loop.call_soon_threadsafe(second.set)
             raise RuntimeError("no such thing")
 
-        monkeypatch.setattr("core.store.answers.clean", broken)
+        monkeypatch.setattr("tagsmith.core.store.idempotency.clean", broken)
         monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
         keeping = asyncio.create_task(housekeeping.keep_clean(database))
         await second.wait()
@@ -133,7 +133,7 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
     said = {
         (record.message, record.__dict__["what"]) for record in caplog.records if "what" in record.__dict__
     }
-    assert said >= {("tidying up failed", "answers"), ("tidied up", "versions")}
+    assert said >= {("tidying up failed", "responses"), ("tidied up", "versions")}
     client.delete_policy("chores")
 
 

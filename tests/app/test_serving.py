@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.client import Client
-from core.settings import Settings
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ProcessServer, ThreadServer
 from tests.services import RedisServer, wait_until

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.client import Client
-from app.tagging import service
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.app.tagging import service
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 

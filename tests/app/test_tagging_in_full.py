@@ -8,17 +8,17 @@ import httpx
 import numpy as np
 import pytest
 
-from app.tagging import answers
-from core import specs
-from core.corpus import conll
-from core.learn import loop
-from core.model import file
-from core.steps import finished
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.app.tagging import answers
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.jobs import kinds
+from tagsmith.core.model import file
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
+from tests.training import train
 
 TEXT = (
     b"Rockwell B-NP\nInternational I-NP\nsaid B-VP\n. O\n\n"
@@ -40,9 +40,9 @@ def published(
         seed=1, code_version="test", job_id=None,
     )  # fmt: skip
     for name, text in templates.items():
-        job = specs.parse_job(samples.spec("crp_x", features={"templates": text}, trainer=trainer))
+        job = kinds.parse_job(samples.spec("crp_x", features={"templates": text}, trainer=trainer))
         path = Path(tmp_path_factory.mktemp("model")) / name
-        file.save(finished(loop.train(job, corpus, None)).model, path)
+        file.save(finished(train(job, corpus, None)).model, path)
         with database.write() as conn:
             models.publish(conn, name, new, [path.read_bytes()])
     with database.write() as conn:

@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.client import Client
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import Client
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 
@@ -129,7 +130,7 @@ class Conversation:
     def __init__(self, url: str) -> None:
         host, port = url.removeprefix("http://").split(":")
         self._socket = socket.create_connection((host, int(port)), timeout=20)
-        head = "POST /tag HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+        head = "POST /tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
         self._socket.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         self._answer = self._socket.makefile("rb")
 
@@ -198,3 +199,21 @@ def test_a_client_that_goes_away_leaves_no_trace_of_a_fault(
     talk.close()
     assert post(http, {"model": "chunker:1"}, {"tokens": TOKENS})[1]["tags"] == ["name-v1", "act-v1"]
     assert "unhandled" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    ["application/x-ndjson", "application/x-ndjson; charset=utf-8", "Application/X-NDJSON;charset=UTF-8"],
+)
+def test_a_stream_has_the_limit_of_uploads_whatever_parameters_its_media_type_has(
+    settings: Settings, media_type: str
+) -> None:
+    body = lines({"model": "chunker:1"}, *[{"tokens": TOKENS}] * 200)
+    changed = settings.replace(max_json_bytes=1_000, max_upload_bytes=len(body))
+    with ThreadServer(changed) as server, httpx.Client(base_url=server.url, timeout=30) as http:
+        headers = {"Content-Type": media_type}
+        response = http.post("/tag", content=body, headers=headers)
+        assert (response.status_code, len(response.text.splitlines())) == (200, 201)
+        assert_problem(http.post("/tag", content=body + b"\n", headers=headers), 413, "body_too_large")
+        json_body = {"model": "chunker:1", "sentences": [TOKENS] * 200}
+        assert_problem(http.post("/tag", json=json_body), 413, "body_too_large")

@@ -7,15 +7,15 @@ import httpx
 import numpy as np
 import pytest
 
-from core.corpus.ndjson import read_ndjson
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import compile_corpus
-from core.model.build import build_model
-from core.model.file import save
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.core.corpus.formats.ndjson import read_ndjson
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.file import save
+from tagsmith.core.pipeline.build import build_model
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app.servers import ThreadServer, assert_problem
 
 CORPUS = b'{"tokens": [{"word": "Rockwell", "size": 2}, {"word": "said"}], "labels": ["B-NAME", "O"]}'
@@ -27,9 +27,9 @@ def objects(database: Database, server: ThreadServer, tmp_path_factory: pytest.T
     compiled = compile_corpus(FeatureSpec().resolve(0), read_ndjson([CORPUS], max_line_bytes=1000))
     problem = compiled.problem
     values = np.zeros(problem.rows * problem.width, np.float32)
-    (family,) = compiled.families
+    (bag,) = compiled.bags
     for name, label, weight in (("size", 0, 1.0), ("word:said", 1, 1.5)):
-        row = int(family.attributes[family.vocabulary.id_of(name)])
+        row = int(bag.attributes[bag.vocabulary.id_of(name)])
         values[row * problem.width + label] = weight
     path: Path = tmp_path_factory.mktemp("models") / "objects"
     save(build_model(compiled, Weights(problem, values)), path)
@@ -83,7 +83,7 @@ def test_a_name_given_twice_is_refused(http: httpx.Client) -> None:
     body = '{"model": "objects", "sentences": [[{"size": 1, "size": 2}]]}'
     response = http.post("/tag", content=body, headers={"Content-Type": "application/json"})
     assert_problem(
-        response, 422, "invalid_request", reason="the name 'size' is there twice", pointer="/sentences"
+        response, 422, "invalid_request", reason="the name 'size' occurs twice", pointer="/sentences"
     )
 
 

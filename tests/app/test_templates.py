@@ -8,18 +8,19 @@ import httpx
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from app.client import ApiError, Client
-from core import specs
-from core.corpus import conll
-from core.corpus.generate import generate
-from core.learn import loop
-from core.model import file
-from core.steps import finished
-from core.store import models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.client import ApiError, Client
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs import kinds
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.model import file
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
+from tests.training import train
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -30,9 +31,9 @@ L1 = {"kind": "sgd-l1", "l1": 2.0, "passes": 4}
 def published(database: Database, name: str, folder: Path, features: Any, trainer: Any = L1) -> Any:
     """Train a model and publish it."""
     corpus = conll.read_conll(generate("references", 40, 3), max_line_bytes=1 << 16)
-    job = specs.parse_job(samples.spec("crp_x", model=name, features=features, trainer=trainer))
-    assert isinstance(job, specs.TrainSpec)
-    result = finished(loop.train(job, corpus, None))
+    job = kinds.parse_job(samples.spec("crp_x", model=name, features=features, trainer=trainer))
+    assert isinstance(job, TrainSpec)
+    result = finished(train(job, corpus, None))
     file.save(result.model, folder / name)
     new = NewVersion(
         objective=result.objective, active_features=result.active_features, train_seconds=0.1,

@@ -9,10 +9,13 @@ import pytest
 from fastapi import FastAPI
 from opentelemetry.trace import SpanKind, StatusCode
 
-from core.settings import Settings
-from core.store import jobs, models
-from core.store.engine import Database
-from core.store.models import NewVersion
+from tagsmith.app.http.policy import policy
+from tagsmith.core.jobs import jobs
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 from tests.app import samples
 from tests.app.servers import ThreadServer
 from tests.services import wait_until
@@ -40,7 +43,7 @@ def server(
     settings = Settings(data_dir=tmp_path_factory.mktemp("data"), database_url=sqlite_url)
 
     def break_it(app: FastAPI) -> None:
-        app.add_api_route("/jobs/{job_id}/broken", lambda job_id: 1 // 0)
+        app.add_api_route("/jobs/{job_id}/broken", policy(Scope.READ)(lambda job_id: 1 // 0))
 
     with ThreadServer(settings, prepare=break_it, tracing=traces.tracing) as running:
         yield running.ready()

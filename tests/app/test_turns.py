@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.tagging.turns import EACH_ROUND, Turns
+from tagsmith.app.tagging.turns import EACH_ROUND, Turns
 
 WAITING = 100
 

@@ -2,8 +2,8 @@
 
 import httpx
 
-from core.store import control, jobs
-from core.store.engine import Database
+from tagsmith.core.jobs import control, jobs
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
 

@@ -52,11 +52,11 @@ class TestUploads:
         ("encoding", "body", "reason"),
         [
             ("gzip", b"this is not gzip", "incorrect header check"),
-            ("gzip", gzip.compress(GOOD, mtime=0)[:-9], "ends before its end"),
+            ("gzip", gzip.compress(GOOD, mtime=0)[:-9], "the data is truncated"),
             ("gzip", gzip.compress(GOOD, mtime=0)[:-8] + b"\0\0\0\0\0\0\0\0", "incorrect data check"),
-            ("gzip", b"", "ends before its end"),
+            ("gzip", b"", "the data is truncated"),
             ("zstd", b"this is not zstd", "Unknown frame descriptor"),
-            ("zstd", zstandard.compress(GOOD)[:-3], "ends before its end"),
+            ("zstd", zstandard.compress(GOOD)[:-3], "the data is truncated"),
         ],
     )
     def test_broken_compression_is_refused(
@@ -193,10 +193,10 @@ class TestJobs:
     @pytest.mark.parametrize(
         ("templates", "line", "reason"),
         [
-            ("U00:%x[0,0", 1, "a macro is written %x[row,column]"),
-            ("U00:%x[0,0]\nU01:%x[zero 0]", 2, "a macro is written %x[row,column]"),
-            ("# words\nX00:%x[0,0]", 2, "a template starts with U or B"),
-            ("U00:%x[99,0]", 1, "row 99 is out of range"),
+            ("U00:%x[0,0", 1, "Write a macro as %x[row,column]"),
+            ("U00:%x[0,0]\nU01:%x[zero 0]", 2, "Write a macro as %x[row,column]"),
+            ("# words\nX00:%x[0,0]", 2, "A template starts with U or B"),
+            ("U00:%x[99,0]", 1, "Row 99 is out of range"),
         ],
     )
     def test_a_template_that_does_not_parse_is_named(
@@ -208,14 +208,14 @@ class TestJobs:
 
     def test_templates_without_any_are_refused(self, http: httpx.Client, corpus_id: str) -> None:
         response = http.post("/jobs", json=spec(corpus_id, features={"templates": "# nothing"}))
-        assert_problem(response, 422, "invalid_template", pointer="/features/templates", reason="no template")
+        assert_problem(response, 422, "invalid_template", pointer="/features/templates", reason="No template")
 
     def test_a_template_that_names_a_missing_column_is_named(
         self, http: httpx.Client, corpus_id: str
     ) -> None:
         response = http.post("/jobs", json=spec(corpus_id, features={"templates": "U00:%x[0,2]\nB"}))
         where = {"pointer": "/features/templates"}
-        assert_problem(response, 422, "missing_column", reason="no column 2; the corpus has 2", **where)
+        assert_problem(response, 422, "missing_column", reason="no column 2. The corpus has 2", **where)
 
     def test_an_unknown_corpus_is_pointed_at(self, http: httpx.Client, corpus_id: str) -> None:
         unknown = "crp_" + "0" * 26

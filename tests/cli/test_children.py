@@ -8,11 +8,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.cli import children
-from app.cli.children import Child, ChildSpec
-from app.cli.console import Console
-from app.cli.rundir import RunDir
-from core.settings import Settings
+from tagsmith.app.cli import children
+from tagsmith.app.cli.children import Child, ChildSpec
+from tagsmith.app.cli.console import Console
+from tagsmith.app.cli.rundir import RunDir
+from tagsmith.core.service.settings import Settings
 
 
 def make(code: str, output: io.StringIO, rundir: RunDir | None = None, stop_deadline_s: float = 5.0) -> Child:

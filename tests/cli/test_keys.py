@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import keys as cli_keys
-from app.cli.main import main
-from core.errors import Conflict
-from core.settings import ANYONE, Settings
-from core.store import keys
-from core.store.engine import Database
-from core.store.keys import Scope
+from tagsmith.app.cli import keys as cli_keys
+from tagsmith.app.cli.main import main
+from tagsmith.core.base.errors import Conflict
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store import keys
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_the_first_key_is_made_before_anything_was_started(
         (("create", "--scope", "tag"), "first key needs --scope admin"),
         (("create", "--scope", "root"), "unknown scope 'root'"),
         (("create", "--scope", "admin", "--expires-in-days", "nan"), "--expires-in-days must be"),
-        (("revoke", "key_none"), "there is no key key_none"),
+        (("revoke", "key_none"), "There is no key key_none."),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(

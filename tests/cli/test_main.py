@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.background import BackgroundStack
-from app.cli.main import main
-from app.cli.rundir import RunDir
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.app.cli.main import main
+from tagsmith.app.cli.rundir import RunDir
+from tagsmith.core.service.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_a_wrong_setting_is_a_sentence_and_not_a_traceback(
 ) -> None:
     monkeypatch.setenv("TAGSMITH_PORT", "eighty")
     assert main(["up"]) == 2
-    assert capsys.readouterr().err == "tagsmith: TAGSMITH_PORT is 'eighty', which is not a valid int\n"
+    assert capsys.readouterr().err == "tagsmith: TAGSMITH_PORT is 'eighty', which is not a valid int.\n"
 
 
 def test_up_refuses_a_data_directory_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp
     environment = Settings.from_env({}, {"port": 0, "data_dir": tmp_path}).child_environment()
     environment["TAGSMITH_DATABASE_URL"] = "postgresql+psycopg://nobody@127.0.0.1:1/nothing"
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "up"],
+        [sys.executable, "-m", "tagsmith.app.cli", "up"],
         env=environment,
         check=False,
         capture_output=True,

@@ -3,13 +3,13 @@ import sys
 
 import psutil
 
-from core.settings import Settings
+from tagsmith.core.service.settings import Settings
 from tests.services import wait_until
 
 #: A parent with a handler of its own, whose child says who it is and then takes its time to become another program.
 SLOW_TO_START = """
 import os, signal, subprocess, time
-from app.cli import process
+from tagsmith.app.cli import process
 
 def prepare():
     bind()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import process
-from app.cli.rundir import RunDir
-from core.errors import Conflict
+from tagsmith.app.cli import process
+from tagsmith.app.cli.rundir import RunDir
+from tagsmith.core.base.errors import Conflict
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import orjson
 
-from app.cli.background import BackgroundStack
-from app.client import Client
-from app.records import Job
-from core import queues
-from core.settings import ANYONE, Settings
-from core.store import keys, migrate
-from core.store.engine import Database
-from core.store.keys import Scope
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.service import queues
+from tagsmith.core.service.settings import ANYONE, Settings
+from tagsmith.core.store import keys, migrate
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
+from tagsmith.wire import Job
 from tests.contract.run import Outcome, run
 from tests.contract.seeds import plant
 from tests.services import PostgresServer

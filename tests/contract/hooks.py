@@ -16,7 +16,7 @@ from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import RejectedPositiveData
 from schemathesis.transport.serialization import Binary
 
-from core.corpus.generate import generate
+from tagsmith.core.corpus.synthetic.generate import generate
 from tests.contract.mending import Mender
 
 #: Where the tallies go: a run in which nothing was ever accepted would prove little.
@@ -48,8 +48,8 @@ BEYOND_SCHEMAS = frozenset(
         ),
         # Options of one format with another, columns and labels that a model or a corpus has not.
         *("invalid_options", "missing_column", "mixed_tokens", "text_not_supported", "unwritable_token"),
-        *("invalid_attribute", "unsayable_template", "unwritable_value", "unlabelled_corpus", "not_labelled"),
-        *("wrong_lexicon_kind", "corpora_differ", "corpus_too_small", "unknown_label_coding"),
+        *("invalid_attribute", "template_not_expressible", "unwritable_value", "unlabelled_corpus"),
+        *("not_labelled", "wrong_lexicon_kind", "corpora_differ", "corpus_too_small", "unknown_label_coding"),
         # NUL, which no text may have.
         *("nul_character", "invalid_address"),
     }

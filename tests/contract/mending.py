@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.middleware import idempotency
-from core.corpus import formats
-from core.specs import NAME_PATTERN
+from tagsmith.app.http.middleware import idempotency
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.registry.names import NAME_PATTERN
 
 #: How the names of things begin that bodies name by an id.
 _ID = re.compile(r"(crp|lex)_[0-9a-z]{1,64}")

@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
-from app.client import Client
-from app.records import Job
-from core import specs
-from core.corpus import conll
-from core.corpus.generate import generate
-from core.learn import loop
-from core.model import file
-from core.steps import finished
+from tagsmith.client import Client
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs import kinds
+from tagsmith.core.model import file
+from tagsmith.wire import Job
+from tests.training import train
 
 #: Versions of each model, corpora and lexicons that jobs name; of each there are others too, that can be deleted.
 VERSIONS = 3
@@ -54,10 +54,10 @@ class Seeds:
 def artifact(text: bytes) -> bytes:
     """Train a model, and give its file."""
     corpus = conll.read_conll([text], max_line_bytes=1000)
-    job = specs.parse_job({"kind": "train", "model": "made", "corpus": "crp_x", "trainer": TRAINER})
+    job = kinds.parse_job({"kind": "train", "model": "made", "corpus": "crp_x", "trainer": TRAINER})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        file.save(finished(loop.train(job, corpus, None)).model, path)
+        file.save(finished(train(job, corpus, None)).model, path)
         return path.read_bytes()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.settings import Settings
-from core.store import keys
-from core.store.engine import Database
-from core.store.keys import Scope
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import keys
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.keys import Scope
 from tests.app.servers import ThreadServer
 from tests.contract.run import run
 from tests.contract.seeds import plant

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from app.middleware import idempotency
+from tagsmith.app.http.middleware import idempotency
 from tests.contract.hooks import Tally
 from tests.contract.mending import ALWAYS, CONDITION, Mender
 from tests.contract.run import Outcome

@@ -13,18 +13,20 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from core import warm
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.crfsuite import read_crfsuite
-from core.corpus.generate import generate
-from core.corpus.segmented import read_segmented
-from core.learn.loop import Progress, TrainResult, train
-from core.lexicon.lexicon import Lexicon
-from core.model import file
-from core.model.tagger import Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.crfsuite import read_crfsuite
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.lexicon.lexicon import Lexicon
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.run.loop import Progress
+from tagsmith.core.model import file
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline import warm
+from tagsmith.core.pipeline.train import TrainResult
+from tests.training import train
 
 TRAINERS: list[dict[str, Any]] = [
     {"kind": "sgd-l1", "passes": 2},
@@ -82,7 +84,7 @@ def compiled() -> set[str]:
     return {
         f"{each.py_func.__module__}.{each.py_func.__name__}{signature}"
         for each in gc.get_objects()
-        if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("core.")
+        if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("tagsmith.core.")
         for signature in each.signatures
     }
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.learn.problem import Problem, Sequences
+from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tests.naive import Sentence
 
 
@@ -48,9 +48,12 @@ def random_problem(
         if edge_attributes
         else np.empty(0, np.int64),
         edge_rows=np.array([a for s in twins for row in s.edges for a in row], np.int32),
+        valued=valued,
+        rich=edge_attributes > 0,
     )
     for array in arrays:
-        array.flags.writeable = False
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
     names = tuple(f"L{y}" for y in range(labels))
     return Problem(arrays, attributes, names, edges, seen_pairs, edge_attributes), twins
 

@@ -5,7 +5,7 @@ import inspect
 import io
 import re
 
-from core.estimator import SequenceTagger
+from tagsmith.core.pipeline.estimator import SequenceTagger
 from tests.docs.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")

@@ -7,13 +7,14 @@ from typing import Any, get_args
 
 import pytest
 
-from app.features import schemas, service
 from benchmarks import common, presets
-from core.features.derived import Derived
-from core.features.presets import PRESETS, Preset
-from core.features.spec import FeatureSpec
-from core.settings import Settings
-from core.store.engine import Database
+from tagsmith.app.features import request as requests
+from tagsmith.app.features import service
+from tagsmith.core.features.columns.derived import Derived
+from tagsmith.core.features.presets import PRESETS, Preset
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "features.md").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def test_every_example_stands_with_its_answer() -> None:
 
 @pytest.mark.parametrize(("body", "answer"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_examples_give_the_features_that_the_page_shows(body: str, answer: str, tmp_path: Path) -> None:
-    request = schemas.parse(json.loads(body))
+    request = requests.parse(json.loads(body))
     settings = Settings(data_dir=tmp_path)
     made = service.make(request, Database(settings.database_url), settings)
     shown = [re.split(r" {2,}", line) for line in answer.splitlines()]

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from core.corpus import formats
-from core.corpus.write import write_conll
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.conll import write_conll
 from tests.docs.test_readme import ROOT
 
 PAGE = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -3,9 +3,20 @@
 import re
 from pathlib import Path
 
-from app.cli.background import BackgroundStack
-from app.client import Client
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.jobs import kinds
 from tests.docs.test_readme import ROOT, run_script
+
+
+def test_the_table_names_every_kind_and_only_fields_of_its_result() -> None:
+    page = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| `(\w+)` \|.*\| (.*) \|$", page.partition("| kind |")[2].partition("\n\n")[0], re.MULTILINE
+    )
+    assert [name for name, _ in rows] == list(kinds.known())
+    for name, fields in rows:
+        assert set(re.findall(r"`(\w+)`", fields)) <= set(kinds.known()[name].result.model_fields)
 
 
 def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) -> None:

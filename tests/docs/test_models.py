@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from app.cli.background import BackgroundStack
-from app.client import Client
-from core.model.importing import Format
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.model.importing import ModelFormat
 from tests.docs.test_readme import ROOT, run_script
 
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
@@ -31,4 +31,4 @@ def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) 
 
 def test_the_table_has_every_format() -> None:
     table = PAGE.partition("## Aliases")[0]
-    assert re.findall(r"^\| `([a-z]+)` \| ", table, re.MULTILINE)[-4:] == list(get_args(Format))
+    assert re.findall(r"^\| `([a-z]+)` \| ", table, re.MULTILINE)[-4:] == list(get_args(ModelFormat))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.background import BackgroundStack
-from app.client import ApiError, Client
-from app.policies.schemas import Promotion, Retention
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import ApiError, Client
+from tagsmith.wire.policies import PromotionPolicy, RetentionPolicy
 from tests.docs.test_readme import ROOT, run_script
 
 PAGE = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_the_commands_run_as_they_stand(stack: BackgroundStack, tmp_path: Path) 
 def test_the_table_has_every_field_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", PAGE, re.MULTILINE)
     shown = {"null": None, "`f1`": "f1", '`["champion"]`': ["champion"], "`10`": 10, "`3`": 3}
-    fields = Promotion.model_fields | Retention.model_fields
+    fields = PromotionPolicy.model_fields | RetentionPolicy.model_fields
     assert {name: shown[default] for name, default in rows} == {
         name: field.default for name, field in fields.items()
     }

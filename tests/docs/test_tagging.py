@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.tagging import lines, service
-from app.tagging.serving import Served
-from core import specs
-from core.corpus.conll import read_conll
-from core.learn import loop
-from core.model.tagger import Tagger
-from core.steps import finished
-from core.store.references import Target
+from tagsmith.app.tagging import lines, service
+from tagsmith.app.tagging.serving import Served
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.jobs import kinds
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.registry.references import Target
+from tests.training import train
 
 PATH = Path(__file__).parents[2] / "docs" / "tagging.md"
 PAGE = PATH.read_text(encoding="utf-8")
@@ -25,10 +26,10 @@ SPEC, *BLOCKS = (json.loads(block) for block in re.findall(r"```json\n(.*?)```",
 
 @pytest.fixture(scope="module")
 def served() -> Served:
-    job = specs.parse_job(SPEC)
-    assert isinstance(job, specs.TrainSpec)
+    job = kinds.parse_job(SPEC)
+    assert isinstance(job, TrainSpec)
     corpus = read_conll([TEXTS[0].encode()], max_line_bytes=1000)
-    return Served(Target("chunker", 1, ""), Tagger(finished(loop.train(job, corpus, None)).model))
+    return Served(Target("chunker", 1, ""), Tagger(finished(train(job, corpus, None)).model))
 
 
 def near(value: Any) -> Any:
@@ -53,7 +54,7 @@ def test_examples_are_answered_as_shown(served: Served, request_: Any, answer: A
 
 def test_the_stream_is_answered_as_shown(served: Served) -> None:
     given, shown = (text.encode().splitlines() for text in TEXTS[1:])
-    stream = lines.Lines(served, lines.options_of(given[0]), lines.Limits(1000, 1000))
+    stream = lines.Lines(served, lines.options_of(given[0]), lines.LineLimits(1000, 1000))
     assert [json.loads(line) for line in stream.batch(given[1:], 2)[0].splitlines()] == [
         json.loads(line) for line in shown[1:]
     ]

@@ -4,16 +4,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from benchmarks import measured
-from core.learn.registry import AnyTrainerSpec
-from core.learn.trainer import TrainerSpec
+from tagsmith.core.learn.trainers.base import TrainerSpec
+from tagsmith.core.learn.trainers.registry import SPECS
 
 PAGES = Path(__file__).parents[2] / "docs" / "trainers"
-SPECS: list[type[TrainerSpec]] = list(get_args(get_args(AnyTrainerSpec)[0]))
 #: A row of a table of parameters: name, default, range, meaning.
 ROW = re.compile(r"^\| `([A-Za-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import psutil
 
-from app.cli.background import BackgroundStack
-from app.client import Client, Job
-from core.corpus.generate import generate
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.wire import Job
 from tests.services import wait_until
 
 MODEL = "drill"

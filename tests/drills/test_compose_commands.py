@@ -10,9 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from app.cli import embedded_redis
-from app.client import Client
-from core.settings import Settings
+from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
 from tests import services
 from tests.drills import actions
 
@@ -55,7 +54,7 @@ def test_migrate_api_and_worker_make_a_service_and_stop_within_their_grace(
     settings = Settings.from_env(
         {},
         {
-            "port": embedded_redis.free_port(),
+            "port": services.free_port(),
             "data_dir": tmp_path / "data",
             "database_url": database_url,
             "redis_url": own_redis.url,

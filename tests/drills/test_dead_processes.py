@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import httpx
 
-from app.cli.background import BackgroundStack
-from app.client import Client
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
 from tests.drills import actions
 from tests.services import wait_until
 

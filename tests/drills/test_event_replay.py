@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from app.cli.background import BackgroundStack
-from app.client import Client
-from core import wire
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.service import wire
+from tagsmith.core.service.settings import Settings
 from tests import services
 from tests.drills import actions
 from tests.services import wait_until

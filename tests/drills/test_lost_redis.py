@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.background import BackgroundStack
-from app.client import Client
-from core.settings import Settings
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
 from tests.drills import actions
 from tests.services import RedisServer, wait_until
 

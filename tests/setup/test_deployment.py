@@ -1,6 +1,5 @@
 """The files an operator starts from agree with the code."""
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from app.cli.main import main
-from core.settings import PREFIX, Settings
+from tagsmith.app.cli.main import main
+from tagsmith.core.service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
-VARIABLES = {PREFIX + field.name.upper() for field in dataclasses.fields(Settings)}
+VARIABLES = {PREFIX + name.upper() for name in Settings.model_fields}
 
 
 def compose() -> dict[str, Any]:

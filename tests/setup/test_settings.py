@@ -1,9 +1,10 @@
+import traceback
 from pathlib import Path
 
 import pytest
 
-from core.errors import Invalid
-from core.settings import Settings
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.service.settings import Settings
 
 
 def test_defaults_are_a_loopback_service_with_an_sqlite_file_in_the_data_directory(tmp_path: Path) -> None:
@@ -66,7 +67,13 @@ def test_an_override_wins_over_the_environment_and_none_is_no_override(tmp_path:
         ("TAGSMITH_HEARTBEAT_SECONDS", "31", "shorter than lease_seconds"),
         ("TAGSMITH_LOG_LEVEL", "loud", "one of debug"),
         ("TAGSMITH_ACCESS", "nobody", "keys or anyone-without-keys"),
+        ("TAGSMITH_ALLOWED_HOSTS", "https://tags.example.org", "hosts such as tags.example.org"),
+        ("TAGSMITH_ALLOWED_HOSTS", "*", "hosts such as tags.example.org"),
         ("TAGSMITH_DATABASE_URL", "tagsmith.db", "an address such as"),
+        ("TAGSMITH_REDIS_URL", "localhost:6379", "an address such as"),
+        ("TAGSMITH_JOB_MEMORY_BYTES", "0", "a positive number"),
+        ("TAGSMITH_MAX_REQUESTS_PER_SECOND", "inf", "a positive number"),
+        ("TAGSMITH_WORKER_QUEUES", "fast", "some of quick, slow"),
     ],
 )
 def test_a_wrong_value_names_the_variable_and_what_it_must_be(name: str, value: str, says: str) -> None:
@@ -74,3 +81,40 @@ def test_a_wrong_value_names_the_variable_and_what_it_must_be(name: str, value: 
         Settings.from_env({name: value})
     assert caught.value.code == "invalid_setting"
     assert name in caught.value.message
+
+
+SECRET = "hunter2-of-the-database"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"database_url": f"postgresql://me:{SECRET}@db/x"}, {"redis_url": f"redis://:{SECRET}@redis:6379/0"}],
+)
+def test_no_representation_shows_a_password(field: dict[str, str]) -> None:
+    settings = Settings.from_env({}, field)
+    for text in (repr(settings), str(settings), f"{settings}", repr({"settings": settings})):
+        assert SECRET not in text
+    assert SECRET in "".join(settings.to_env().values())  # children need it
+
+
+@pytest.mark.parametrize("name", ["TAGSMITH_DATABASE_URL", "TAGSMITH_REDIS_URL"])
+def test_no_error_shows_a_password(name: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        Settings.from_env({name: f"me:{SECRET}@db"})
+    assert name in caught.value.message
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_changed_copy_is_validated(tmp_path: Path) -> None:
+    settings = Settings.from_env({}, {"data_dir": tmp_path})
+    assert settings.replace(port=1) == Settings(data_dir=tmp_path, port=1)
+    with pytest.raises(Invalid, match="a port from 0 to 65535"):
+        settings.replace(port=70000)
+    with pytest.raises(Invalid, match="no setting 'prot'"):
+        settings.replace(prot=1)
+
+
+def test_only_from_env_reads_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TAGSMITH_PORT", "1")
+    assert Settings(data_dir=tmp_path).port == 8765
+    assert Settings.from_env().port == 1

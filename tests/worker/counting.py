@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from core import logs
-from core.errors import Fault, Invalid
-from core.settings import Settings
-from core.store import aliases, models
-from core.store.jobs import JobRow
-from worker.context import Running, Workplace
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.registry import aliases, models
+from tagsmith.core.service import logs
+from tagsmith.core.service.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class Counted:
 @dataclass(frozen=True)
 class CountOutcome:
     job: JobRow
-    serves = True
 
     def store(self, conn: Connection) -> dict[str, Any]:
         new = models.NewVersion(
@@ -59,12 +59,12 @@ class CountOutcome:
         return {"version": made.version}
 
 
-def count(job: JobRow, workplace: Workplace) -> Running:
+def count(workplace: Workplace) -> Running:
     """Make `passes` passes of `pass_s` seconds, each in `slices` yields.
 
     `fail` names an error to raise after pass 2, `deaf_s` a time after pass 1 in which nothing is yielded.
     """
-    spec = job.spec
+    spec = workplace.job.spec
     passes, slices = int(spec["passes"]), int(spec.get("slices", 1))
     assert workplace.scratch.is_dir()
     for number in range(1, passes + 1):
@@ -78,11 +78,11 @@ def count(job: JobRow, workplace: Workplace) -> Running:
             raise Invalid("pass 2 is no good", [Fault("bad label", line=7)], code="bad_pass")
         if number == 2 and spec.get("fail") == "defect":
             raise RuntimeError("secret inner detail")
-    return CountOutcome(job)
+    return CountOutcome(workplace.job)
 
 
 if __name__ == "__main__":
-    from worker.main import main
+    from tagsmith.worker.main import main
 
     settings = Settings.from_env()
     logs.configure(settings.logging_level)

@@ -7,14 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core import queues, wire
-from core.settings import Settings
-from core.store import events, jobs, models
-from core.store.engine import Database
-from core.store.jobs import JobRow
-from core.store.states import TERMINAL, State
+from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.registry import models
+from tagsmith.core.service import queues, wire
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.states import TERMINAL, State
+from tagsmith.worker.celery_app import create_celery, sender
 from tests.services import wait_until
-from worker.celery_app import create_celery, sender
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30.0

@@ -2,7 +2,7 @@ import signal
 import threading
 from types import FrameType
 
-from worker.celery_app import heed_once
+from tagsmith.worker.celery_app import heed_once
 
 
 def test_a_signal_that_comes_again_while_its_handler_runs_does_not_enter_it_again() -> None:

@@ -7,18 +7,20 @@ from typing import Any
 
 import pytest
 
-from core import specs
-from core.model import file
-from core.steps import mapped
-from core.store import aliases, control, jobs, models
-from core.store.states import State
-from tests.core.experiments.runs import FEATURES, without_seconds
+from tagsmith.core.base.steps import mapped
+from tagsmith.core.jobs import control, jobs, kinds
+from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.model import file
+from tagsmith.core.registry import aliases, models
+from tagsmith.core.store.states import State
+from tagsmith.worker import run
+from tagsmith.worker.context import Context
+from tests.core.pipeline.experiments.runs import FEATURES, without_seconds
 from tests.services import wait_until
 from tests.worker.processes import Stack
 from tests.worker.test_resume import blob_count, context_of, stored_pass
 from tests.worker.test_train import add_corpus, open_stack
-from worker import run
-from worker.context import Context, Running, Workplace
 
 TRAINERS: list[dict[str, Any]] = [
     {"kind": "pa", "passes": 3},
@@ -39,7 +41,7 @@ def on_sqlite(sqlite_url: str, redis_url: str, tmp_path: Path) -> Iterator[Stack
 
 def post(stack: Stack, body: dict[str, Any], versions: list[tuple[str, int]] | None = None) -> str:
     """Create a job as the API does."""
-    spec = specs.parse_job(body)
+    spec = kinds.parse_job(body)
     with stack.db.write() as conn:
         stored = spec.model_dump(mode="json")
         made = jobs.create(conn, kind=spec.kind, spec=stored, uses=jobs.Uses([spec.corpus], versions or []))
@@ -57,21 +59,17 @@ def tune_body(corpus: str, **changes: Any) -> dict[str, Any]:
     return {**body, "search": {"kind": "grid", "fields": FIELDS}, "folds": 2, **changes}
 
 
-def whole(stack: Stack) -> Context:
-    return dataclasses.replace(context_of(stack), runners=run.runners())
-
-
 def stopped_at(context: Context, reached: Callable[[Any], bool]) -> Context:
     """A worker that is told to stop when a step is reached."""
 
     def stopping(runner: Callable[..., Running]) -> Callable[..., Running]:
-        def work(job: jobs.JobRow, workplace: Workplace) -> Running:
+        def work(workplace: Workplace) -> Running:
             def look(step: Any) -> Any:
                 if reached(step):
                     context.stop.set()
                 return step
 
-            return mapped(runner(job, workplace), look)
+            return mapped(runner(workplace), look)
 
         return work
 
@@ -89,7 +87,7 @@ def result_of(stack: Stack, job_id: str) -> dict[str, Any]:
 
 def test_a_comparison_gives_the_same_table_twice_and_its_events_name_their_runs(stack: Stack) -> None:
     corpus = add_corpus(stack, 150, seed=1)
-    context = whole(stack)
+    context = context_of(stack)
     first, second = (post(stack, compare_body(corpus.id)) for _ in range(2))
     run.run_job(context, first)
     run.run_job(context, second)
@@ -120,7 +118,7 @@ def test_a_comparison_goes_on_where_a_stopped_worker_left_it(
     stack = on_sqlite
     corpus = add_corpus(stack, 150, seed=1)
     job_id, plain = (post(stack, compare_body(corpus.id)) for _ in range(2))
-    run.run_job(whole(stack), plain)
+    run.run_job(context_of(stack), plain)
 
     def reached(step: Any) -> bool:
         if getattr(step, "run", None) is None:
@@ -129,10 +127,10 @@ def test_a_comparison_goes_on_where_a_stopped_worker_left_it(
             return bool(step.run_done and step.run.number == number - 1)
         return bool(step.run.number == number and step.pass_done and step.pass_number == passes)
 
-    run.run_job(stopped_at(whole(stack), reached), job_id)
+    run.run_job(stopped_at(context_of(stack), reached), job_id)
     assert stack.job(job_id).state is State.QUEUED
     again: list[int] = []
-    looking = stopped_at(whole(stack), lambda step: again.append(_run_number(step)) is not None)
+    looking = stopped_at(context_of(stack), lambda step: again.append(_run_number(step)) is not None)
     run.run_job(looking, job_id)
     assert without_seconds(result_of(stack, job_id)) == without_seconds(result_of(stack, plain))
     assert {each for each in again if each} == ({1, 2} if number == 1 else {2})
@@ -156,14 +154,16 @@ def test_a_search_publishes_the_best_and_is_the_same_after_a_stop(stack: Stack, 
     corpus = add_corpus(stack, 100, seed=1)
     body = tune_body(corpus.id, train={"model": "tuned", "promote": "champion"})
     plain, job_id = (post(stack, body) for _ in range(2))
-    run.run_job(whole(stack), plain)
+    run.run_job(context_of(stack), plain)
     stopping = stopped_at(
-        whole(stack), lambda step: getattr(step, "run_done", False) and step.run.number == 5
+        context_of(stack), lambda step: getattr(step, "run_done", False) and step.run.number == 5
     )
     run.run_job(stopping, job_id)
     assert stack.job(job_id).state is State.QUEUED
     again: list[int] = []
-    run.run_job(stopped_at(whole(stack), lambda step: again.append(_run_number(step)) is not None), job_id)
+    run.run_job(
+        stopped_at(context_of(stack), lambda step: again.append(_run_number(step)) is not None), job_id
+    )
     # At least the end of the first run was staged; of runs of milliseconds, not that of each.
     assert min(each for each in again if each) >= 2
     expected, result = result_of(stack, plain), result_of(stack, job_id)
@@ -184,7 +184,7 @@ def test_a_search_publishes_the_best_and_is_the_same_after_a_stop(stack: Stack, 
 
 def test_versions_are_scored_and_compared(stack: Stack, tmp_path: Path) -> None:
     corpus, test = add_corpus(stack, 150, seed=1), add_corpus(stack, 80, seed=2)
-    context = whole(stack)
+    context = context_of(stack)
     for passes in (1, 6):
         trainer = {"kind": "averaged-perceptron", "passes": passes}
         body = {
@@ -228,7 +228,7 @@ def test_a_corpus_that_does_not_fit_the_model_fails_with_its_code(on_sqlite: Sta
     with stack.db.write() as conn:
         models.publish(conn, "broken", new, [b"no model"])
     job_id = post(stack, {"kind": "evaluate", "models": ["broken:1"], "corpus": corpus.id})
-    run.run_job(whole(stack), job_id)
+    run.run_job(context_of(stack), job_id)
     error = stack.job(job_id).error
     assert error is not None
     assert error["code"] == "corrupt_model"
@@ -239,7 +239,7 @@ def test_a_search_of_which_nothing_ends_fails_with_its_code(on_sqlite: Stack) ->
     trainer = {"kind": "pa", "costs": {"B-NOWHERE": 2.0}}
     body = tune_body(corpus.id, trainer=trainer)
     job_id = post(on_sqlite, body)
-    run.run_job(whole(on_sqlite), job_id)
+    run.run_job(context_of(on_sqlite), job_id)
     error = on_sqlite.job(job_id).error
     assert error is not None
     assert error["code"] == "every_run_failed"
@@ -254,7 +254,7 @@ def test_every_kind_is_cancelled_within_a_second(processes: Stack) -> None:
     """By a worker process, each in the middle of its work."""
     stack = processes
     corpus = add_corpus(stack, 800, seed=1)
-    context = whole(stack)
+    context = context_of(stack)
     body = {"kind": "train", "model": "shown", "corpus": corpus.id, "trainer": {"kind": "pa", "passes": 1}}
     for _ in range(2):
         run.run_job(context, post(stack, body))
@@ -315,7 +315,7 @@ def test_the_model_file_of_a_search_is_sound(on_sqlite: Stack, tmp_path: Path) -
         corpus.id, search={"kind": "random", "trials": 2, "fields": FIELDS}, train={"model": "sound"}
     )
     job_id = post(on_sqlite, body)
-    run.run_job(whole(on_sqlite), job_id)
+    run.run_job(context_of(on_sqlite), job_id)
     trained = result_of(on_sqlite, job_id)["trained"]
     with on_sqlite.db.read() as conn:
         (tmp_path / "model").write_bytes(b"".join(models.artifact(conn, "sound", trained["version"])))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from core import specs
-from core.corpus import conll, generate
-from core.learn import loop
-from core.model import file
-from core.steps import finished
-from core.store import control
-from core.store.corpora import CorpusRow
-from core.store.states import State
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.synthetic import generate
+from tagsmith.core.jobs import control, kinds
+from tagsmith.core.model import file
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.states import State
 from tests.services import wait_until
+from tests.training import train
 from tests.worker.processes import Stack
 from tests.worker.test_resume import passes_of, stored_pass
 from tests.worker.test_train import add_corpus, open_stack, post
@@ -49,7 +49,7 @@ def training(
 def sha256_of_a_run_left_alone(trainer: dict[str, Any], path: Path) -> str:
     corpus = conll.read_conll(generate.generate("references", SENTENCES, 1), max_line_bytes=1 << 16)
     body = {"kind": "train", "model": "m", "corpus": "crp_a", "trainer": trainer}
-    return file.save(finished(loop.train(specs.parse_job(body), corpus, None)).model, path)
+    return file.save(finished(train(kinds.parse_job(body), corpus, None)).model, path)
 
 
 def resumes(stack: Stack, job_id: str) -> list[int]:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from core import queues
-from core.store import control
-from core.store.states import State
+from tagsmith.core.jobs import control
+from tagsmith.core.service import queues
+from tagsmith.core.store.states import State
+from tagsmith.worker import reaper, run
+from tagsmith.worker.watchdog import Watchdog
 from tests.services import wait_until
 from tests.worker.counting import count
 from tests.worker.processes import Stack
 from tests.worker.test_resume import context_of
 from tests.worker.test_train import add_corpus, open_stack, post
-from worker import reaper, run
-from worker.watchdog import Watchdog
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def training(sqlite_url: str, redis_url: str, tmp_path: Path) -> Iterator[Stack]
 
 
 def test_a_run_that_would_need_too_much_memory_is_refused_before_it_starts(training: Stack) -> None:
-    training.config = dataclasses.replace(training.config, job_memory_bytes=100_000)
+    training.config = training.config.replace(job_memory_bytes=100_000)
     job_id = post(training, add_corpus(training, 50, seed=1), "huge", trainer={"kind": "sgd-l1", "passes": 1})
     run.run_job(context_of(training), job_id)
     job = training.job(job_id)
@@ -51,8 +51,8 @@ def test_only_messages_of_its_own_queues_show_a_worker_that_it_is_deaf(
     training: Stack, own: str, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reaper, "RESEND_AFTER_S", 0.0)
-    monkeypatch.setattr("worker.watchdog.DEAF_S", -1.0)
-    training.config = dataclasses.replace(training.config, worker_queues=own)
+    monkeypatch.setattr("tagsmith.worker.watchdog.DEAF_S", -1.0)
+    training.config = training.config.replace(worker_queues=own)
     context = context_of(training)
     job_id = training.submit("waits", passes=1, pass_s=0)
     ended: list[int] = []
@@ -68,7 +68,7 @@ def test_a_quick_job_goes_before_slow_ones_and_a_worker_kept_for_them_takes_no_o
     slow = [breakable.submit(f"slow-{n}", passes=10, pass_s=0.1) for n in range(3)]
     quick = breakable.submit("quick", queues.QUICK, passes=1, pass_s=0)
     config = breakable.config
-    breakable.config = dataclasses.replace(config, worker_queues=queues.QUICK)
+    breakable.config = config.replace(worker_queues=queues.QUICK)
     breakable.start()
     breakable.await_state(quick, State.SUCCEEDED)
     assert {breakable.job(job_id).state for job_id in slow} == {State.QUEUED}

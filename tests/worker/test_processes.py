@@ -3,9 +3,10 @@
 import json
 import time
 
-from core import wire
-from core.store import aliases, control
-from core.store.states import State
+from tagsmith.core.jobs import control
+from tagsmith.core.registry import aliases
+from tagsmith.core.service import wire
+from tagsmith.core.store.states import State
 from tests.services import RedisServer, wait_until
 from tests.worker.processes import DEADLINE_S, Stack
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import NotFound
-from core.store import aliases, models, policies
-from core.store.engine import Database
-from core.store.models import NewVersion
-from core.store.policies import Promotion, Rules
-from worker.train import TrainOutcome
+from tagsmith.core.base.errors import NotFound
+from tagsmith.core.jobs.kinds.train import NewModel
+from tagsmith.core.registry import aliases, models, policies
+from tagsmith.core.registry.models import NewVersion
+from tagsmith.core.registry.policies import PolicyRules, PromotionRules
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.store.engine import Database
 
 
 @pytest.fixture
@@ -20,19 +21,19 @@ def db(database_url: str) -> Iterator[Database]:
     database.dispose()
 
 
-def outcome(path: Path, f1: float) -> TrainOutcome:
+def outcome(path: Path, f1: float) -> NewModel:
     path.write_bytes(b"a model")
     new = NewVersion(
         objective=1.0, active_features=1, train_seconds=0.1, metrics={"dev": {"f1": f1, "by_type": {}}},
         trainer={}, spec={"dev": {"fraction": 0.1}}, corpus="crp_x", seed=1, code_version="1", job_id="job_x",
     )  # fmt: skip
-    return TrainOutcome(path, "guarded", new, 1, "passes", [], "champion", "req-1")
+    return NewModel(path, "guarded", new, 1, "passes", [], "champion", "req-1", Registry(None))
 
 
 def test_it_is_published_and_not_promoted_and_the_result_says_why(db: Database, tmp_path: Path) -> None:
     with db.write() as conn:
         models.publish(conn, "guarded", outcome(tmp_path / "model", 0.0).new, [b"the first"])
-        policies.put(conn, "guarded", Rules(Promotion(["champion"], "f1", None, minimum=90.0)))
+        policies.put(conn, "guarded", PolicyRules(PromotionRules(["champion"], "f1", None, minimum=90.0)))
     with db.write() as conn:
         result = outcome(tmp_path / "model", 89.0).store(conn)
     assert (result["version"], result["promoted"]) == (2, None)

@@ -9,24 +9,30 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from core import specs, wire
-from core.corpus import conll, generate
-from core.learn import loop
-from core.model import file
-from core.steps import finished
-from core.store import blobs, checkpoints, events, jobs, models, tables
-from core.store.engine import Database
-from core.store.ids import new_id
-from core.store.states import State
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.synthetic import generate
+from tagsmith.core.jobs import checkpoints, events, jobs, kinds
+from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.model import file
+from tagsmith.core.pipeline.experiments.compare import thinned
+from tagsmith.core.pipeline.train import TrainResult
+from tagsmith.core.registry import models
+from tagsmith.core.service import wire
+from tagsmith.core.store import blobs, tables
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import new_id
+from tagsmith.core.store.states import State
+from tagsmith.worker import run
+from tagsmith.worker.checkpoints import Checkpoints
+from tagsmith.worker.context import Context
+from tagsmith.worker.lease import Lease
+from tagsmith.worker.reporter import Reporter
 from tests.services import wait_until
+from tests.training import train
 from tests.worker.processes import Stack
 from tests.worker.test_train import add_corpus, open_stack, post
-from worker import run
-from worker.checkpoints import Checkpoints
-from worker.context import Context, Running, Workplace
-from worker.lease import Lease
-from worker.reporter import Reporter
-from worker.train import run_train, thinned
 
 SENTENCES = 300
 SGD: dict[str, Any] = {"kind": "sgd-l1", "passes": 150}
@@ -35,7 +41,7 @@ OWLQN: dict[str, Any] = {"kind": "owlqn", "passes": 120, "tolerance": 0.0}
 
 
 @pytest.fixture(scope="module")
-def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, loop.TrainResult]:
+def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainResult]:
     """Runs without an interruption, by kind of trainer."""
     text = generate.generate("references", SENTENCES, 1)
     corpus = conll.read_conll(text, max_line_bytes=1 << 16)
@@ -48,7 +54,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> dict[str, loop.TrainRe
             "trainer": trainer,
             "dev": {"fraction": 0.1},
         }
-        found[trainer["kind"]] = finished(loop.train(specs.parse_job(body), corpus, None))
+        found[trainer["kind"]] = finished(train(kinds.parse_job(body), corpus, None))
     return found
 
 
@@ -67,7 +73,7 @@ def context_of(stack: Stack) -> Context:
         stop=threading.Event(),
         busy=threading.Event(),
         send=lambda _: True,
-        runners={"train": run_train},
+        runners=run.runners(),
     )
 
 
@@ -106,7 +112,7 @@ def killable(
 
 
 def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
-    killable: tuple[Stack, dict[str, Any]], straight: dict[str, loop.TrainResult], tmp_path: Path
+    killable: tuple[Stack, dict[str, Any]], straight: dict[str, TrainResult], tmp_path: Path
 ) -> None:
     training, trainer = killable
     expected = straight[trainer["kind"]]
@@ -147,8 +153,8 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
 def stopped_after(context: Context, number: int) -> Context:
     """A worker that is told to stop when so many passes are done."""
 
-    def work(job: jobs.JobRow, workplace: Workplace) -> Running:
-        steps = run_train(job, workplace)
+    def work(workplace: Workplace) -> Running:
+        steps = run.runners()["train"](workplace)
         while True:
             try:
                 step = next(steps)
@@ -162,11 +168,11 @@ def stopped_after(context: Context, number: int) -> Context:
 
 
 def test_a_worker_told_to_stop_leaves_a_checkpoint_and_the_next_one_goes_on(
-    training: Stack, straight: dict[str, loop.TrainResult], tmp_path: Path
+    training: Stack, straight: dict[str, TrainResult], tmp_path: Path
 ) -> None:
     expected = straight["sgd-l1"]
     # Too long for any checkpoint but the last.
-    training.config = dataclasses.replace(training.config, checkpoint_seconds=3600)
+    training.config = training.config.replace(checkpoint_seconds=3600)
     corpus = add_corpus(training, SENTENCES, seed=1)
     job_id = post(training, corpus, "stopped", trainer=SGD, dev={"fraction": 0.1})
     run.run_job(stopped_after(context_of(training), 40), job_id)
@@ -189,7 +195,7 @@ def test_a_worker_told_to_stop_leaves_a_checkpoint_and_the_next_one_goes_on(
 
 @pytest.mark.parametrize("damage", ["bytes", "cut short", "another run"])
 def test_a_checkpoint_that_cannot_be_used_is_dropped_with_a_warning(
-    training: Stack, straight: dict[str, loop.TrainResult], damage: str, tmp_path: Path
+    training: Stack, straight: dict[str, TrainResult], damage: str, tmp_path: Path
 ) -> None:
     expected = straight["sgd-l1"]
     corpus = add_corpus(training, SENTENCES, seed=1)

@@ -11,18 +11,22 @@ from typing import Any
 
 import pytest
 
-from core import queues, wire
-from core.errors import NotFound, Unavailable
-from core.store import clock, control, events, jobs, models
-from core.store.engine import Database
-from core.store.jobs import JobRow
-from core.store.states import State
+from tagsmith.core.base.errors import NotFound, Unavailable
+from tagsmith.core.jobs import control, events, jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.registry import models
+from tagsmith.core.service import queues, wire
+from tagsmith.core.store import clock
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.states import State
+from tagsmith.worker import reaper, run
+from tagsmith.worker.context import Context
+from tagsmith.worker.watchdog import DEAF_S, EXIT_CODE, Watchdog
 from tests.services import wait_until
 from tests.worker import processes
 from tests.worker.counting import Counted, CountOutcome, count
-from worker import reaper, run
-from worker.context import Context, Running, Workplace
-from worker.watchdog import DEAF_S, EXIT_CODE, Watchdog
 
 
 @pytest.fixture
@@ -141,12 +145,12 @@ def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> N
 def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
     """The lease passes to another while the runner works; the runner never hears of it before its end."""
 
-    def work(job: JobRow, _: Workplace) -> Running:
+    def work(workplace: Workplace) -> Running:
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, job.id, "heir", 60) is not None
+            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
         yield None
-        return CountOutcome(job)
+        return CountOutcome(workplace.job)
 
     zombie = dataclasses.replace(context, runners={"train": work})
     job_id = create(context, model=f"zombie-{context.db.dialect}")
@@ -160,11 +164,11 @@ def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
 
 
 def test_a_zombie_hears_of_its_loss_and_its_passes_are_not_recorded(context: Context) -> None:
-    def work(job: JobRow, _: Workplace) -> Running:
+    def work(workplace: Workplace) -> Running:
         yield Counted(1, 1000)
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, job.id, "heir", 60) is not None
+            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
         for number in range(2, 1000):
             time.sleep(0.01)
             yield Counted(number, 1000)
@@ -191,9 +195,9 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
                 raise Unavailable("the database cannot be reached")
             return stored
 
-    def work(job: JobRow, _: Workplace) -> Running:
+    def work(workplace: Workplace) -> Running:
         yield Counted(1, 1)
-        return Unlucky(job)
+        return Unlucky(workplace.job)
 
     model = f"unlucky-{context.db.dialect}"
     job_id = create(context, model=model)
@@ -207,11 +211,11 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
 def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context) -> None:
     folders: list[Path] = []
 
-    def work(job: JobRow, workplace: Workplace) -> Running:
+    def work(workplace: Workplace) -> Running:
         folders.append(workplace.scratch)
         (workplace.scratch / "model").write_bytes(b"x" * 1000)
-        yield from count(job, workplace)
-        return CountOutcome(job)
+        yield from count(workplace)
+        return CountOutcome(workplace.job)
 
     for fail in (None, "defect"):
         job_id = create(context, passes=2, pass_s=0, fail=fail)
@@ -223,7 +227,7 @@ def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context
 def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) -> None:
     closed = threading.Event()
 
-    def work(job: JobRow, _: Workplace) -> Running:
+    def work(workplace: Workplace) -> Running:
         try:
             while True:
                 time.sleep(0.01)

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from core.settings import Settings
+from tagsmith.core.service.settings import Settings
+from tagsmith.worker.__main__ import limit_threads
 from tests.worker.processes import ROOT
-from worker.__main__ import limit_threads
 
 
 @pytest.mark.parametrize(("name", "value"), [("TAGSMITH_REDIS_URL", ""), ("TAGSMITH_LEASE_SECONDS", "soon")])

@@ -7,17 +7,20 @@ from typing import Any
 
 import pytest
 
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.evaluate.versions import predicted_labels
-from core.model.tagger import Tagger
-from core.steps import finished
-from core.store import blobs, corpora, jobs, models
-from core.store.states import State
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.jobs import jobs
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.versions import predicted_labels
+from tagsmith.core.registry import models
+from tagsmith.core.store import blobs, corpora
+from tagsmith.core.store.states import State
+from tagsmith.worker import run
 from tests.worker.processes import Stack
-from tests.worker.test_experiments import post, stopped_at, whole
+from tests.worker.test_experiments import post, stopped_at
+from tests.worker.test_resume import context_of
 from tests.worker.test_train import add_corpus, open_stack
-from worker import run
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def corpus_id(stack: Stack) -> str:
         "corpus": corpus.id,
         "trainer": {"kind": "sgd-l1", "passes": 2},
     }
-    run.run_job(whole(stack), post(stack, body))
+    run.run_job(context_of(stack), post(stack, body))
     return corpus.id
 
 
@@ -59,7 +62,7 @@ def test_the_output_is_the_corpus_with_the_labels_of_the_version(
     stack: Stack, corpus_id: str, tmp_path: Path, name: str | None
 ) -> None:
     job_id = post(stack, tag_body(corpus_id, format=name), [("tagger", 1)])
-    run.run_job(whole(stack), job_id)
+    run.run_job(context_of(stack), job_id)
     job = stack.job(job_id)
     assert job.state is State.SUCCEEDED, job.error
     data = output(stack, job_id)
@@ -84,7 +87,7 @@ def test_the_output_is_the_corpus_with_the_labels_of_the_version(
 
 def test_constraints_and_least_risk_hold_for_a_whole_corpus(stack: Stack, corpus_id: str) -> None:
     job_id = post(stack, tag_body(corpus_id, decode="posterior", valid="iob2"), [("tagger", 1)])
-    run.run_job(whole(stack), job_id)
+    run.run_job(context_of(stack), job_id)
     assert stack.job(job_id).state is State.SUCCEEDED, stack.job(job_id).error
     rows = [line.split(b" ")[-1] for line in io.BytesIO(output(stack, job_id)).read().split(b"\n")]
     before = b""
@@ -96,16 +99,16 @@ def test_constraints_and_least_risk_hold_for_a_whole_corpus(stack: Stack, corpus
 
 def test_a_job_that_is_stopped_is_done_again_and_leaves_one_output(stack: Stack, corpus_id: str) -> None:
     job_id = post(stack, tag_body(corpus_id), [("tagger", 1)])
-    run.run_job(stopped_at(whole(stack), lambda step: getattr(step, "fraction", 0) > 0), job_id)
+    run.run_job(stopped_at(context_of(stack), lambda step: getattr(step, "fraction", 0) > 0), job_id)
     assert stack.job(job_id).state is State.QUEUED
-    run.run_job(whole(stack), job_id)
+    run.run_job(context_of(stack), job_id)
     assert stack.job(job_id).state is State.SUCCEEDED
     assert output(stack, job_id)
 
 
 def test_labels_that_the_coding_has_not_fail_the_job_with_a_place(stack: Stack, corpus_id: str) -> None:
     job_id = post(stack, tag_body(corpus_id, valid="bmes"), [("tagger", 1)])
-    run.run_job(whole(stack), job_id)
+    run.run_job(context_of(stack), job_id)
     job = stack.job(job_id)
     assert (job.state, job.error and job.error["code"]) == (State.FAILED, "unknown_label_coding")
     assert job.error

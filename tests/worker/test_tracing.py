@@ -8,14 +8,14 @@ from threading import Event
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
-from core import wire
-from core.store import jobs
-from core.store.engine import Database
+from tagsmith.core.jobs import jobs
+from tagsmith.core.service import wire
+from tagsmith.core.store.engine import Database
+from tagsmith.worker.context import Context
+from tagsmith.worker.run import run_job
 from tests.tracing import Traces, ids, lines_of, parent
 from tests.worker import processes
 from tests.worker.counting import count
-from worker.context import Context
-from worker.run import run_job
 
 TRACE, POSTED = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -51,7 +51,7 @@ def posted(context: Context, traceparent: str | None, **spec: object) -> str:
 
 def test_a_job_is_a_span_of_the_trace_in_which_it_was_posted(context: Context, traces: Traces) -> None:
     job_id = posted(context, f"00-{TRACE}-{POSTED}-01", passes=2, pass_s=0)
-    with lines_of("worker.run") as lines:
+    with lines_of("tagsmith.worker.run") as lines:
         run_job(context, job_id)
     span = traces.take("job train")
     assert (ids(span)[0], parent(span)) == (TRACE, POSTED)

@@ -1,6 +1,5 @@
 """Real training by `python -m worker`, on corpora made up from a seed."""
 
-import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,14 +7,17 @@ from typing import Any
 
 import pytest
 
-from core import specs
-from core.corpus import formats, generate
-from core.model.tagger import Tagger
-from core.settings import Settings
-from core.store import aliases, control, corpora, jobs, models
-from core.store.corpora import CorpusRow
-from core.store.ids import new_id
-from core.store.states import State
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.synthetic import generate
+from tagsmith.core.jobs import control, jobs, kinds
+from tagsmith.core.jobs.spec import DevCorpus
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.registry import aliases, models
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import corpora
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.ids import new_id
+from tagsmith.core.store.states import State
 from tests.services import wait_until
 from tests.worker import processes
 from tests.worker.processes import Stack
@@ -27,7 +29,7 @@ COMPILE_S = 300.0
 def open_stack(database_url: str, redis_url: str, folder: Path, **changes: Any) -> Iterator[Stack]:
     # Compiling can keep all other threads of a worker waiting for a second or two.
     changes = {"lease_seconds": 4.0, **changes}
-    settings = dataclasses.replace(processes.settings(database_url, redis_url, folder), **changes)
+    settings = processes.settings(database_url, redis_url, folder).replace(**changes)
     made = Stack(settings, folder, deadline_s=COMPILE_S)
     yield made
     made.stop()
@@ -68,8 +70,8 @@ def add_corpus(stack: Stack, sentences: int, seed: int) -> CorpusRow:
 
 def post(stack: Stack, corpus: CorpusRow, model: str, **more: Any) -> str:
     """Create a job as the API does."""
-    spec = specs.parse_job({"kind": "train", "model": model, "corpus": corpus.id, **more})
-    used = [corpus.id] + ([spec.dev.corpus] if isinstance(spec.dev, specs.DevCorpus) else [])
+    spec = kinds.parse_job({"kind": "train", "model": model, "corpus": corpus.id, **more})
+    used = [corpus.id] + ([spec.dev.corpus] if isinstance(spec.dev, DevCorpus) else [])
     with stack.db.write() as conn:
         stored = spec.model_dump(mode="json")
         job_id = jobs.create(conn, kind="train", spec=stored, uses=jobs.Uses(used), model=model).id

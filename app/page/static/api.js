@@ -25,7 +25,7 @@ export async function call(path, { method = "GET", body, headers = {}, signal } 
   return response.status === 204 ? null : response.json();
 }
 
-/** Follow the events of a job to its end, through lost connections. `seen(type, data)` is told each. */
+/** Follow the events of a job to its end, through lost connections. It calls `seen(type, data)` for each. */
 export async function follow(jobId, signal, seen) {
   let last = "";
   for (;;) {

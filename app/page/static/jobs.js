@@ -13,12 +13,6 @@ const LINES = 12;
 // Events come in bursts when a long job is read from its beginning: one drawing for all that came meanwhile.
 const DRAW_MS = 100;
 
-// What each state allows.
-const DEEDS = {
-  queued: ["pause", "cancel"], running: ["pause", "cancel"], pausing: ["cancel"], paused: ["resume", "cancel"],
-  failed: ["retry"], cancelled: ["retry"],
-};
-
 let jobs = [];
 let limit = PAGE;
 let more = false;
@@ -29,7 +23,7 @@ let onEnd = () => {};
 const streams = new Map();
 let drawing = null;
 
-/** `ended()` is told when a job has ended: there may be another version. */
+/** `ended()` is called when a job has ended: there may be another version. */
 export function start(ended) {
   onEnd = ended;
 }
@@ -44,7 +38,9 @@ export async function select(id) {
 /** Read the list anew, and follow what runs. */
 export async function refresh() {
   const page = await call(`/jobs?limit=${limit}`);
+  const unfinished = new Set(jobs.filter((job) => !ENDED.has(job.state)).map((job) => job.id));
   [jobs, more] = [page.data, page.next_cursor !== null];
+  if (jobs.some((job) => ENDED.has(job.state) && unfinished.has(job.id))) onEnd();
   selected ??= jobs[0]?.id;
   if (selected !== undefined && !jobs.some((job) => job.id === selected)) {
     try {
@@ -57,7 +53,7 @@ export async function refresh() {
   draw();
 }
 
-/** Whether anything may change without being asked for. */
+/** Whether anything may change on its own. */
 export function underWay() {
   return jobs.some((job) => !ENDED.has(job.state));
 }
@@ -96,12 +92,11 @@ function heard(id, stream, event) {
     });
   }
   const job = jobs.find((each) => each.id === id);
-  if (event.type === "state" && job !== undefined && !ENDED.has(job.state)) {
+  if (event.type === "state" && job !== undefined && !ENDED.has(job.state) && job.state !== event.data.state) {
     job.state = event.data.state;
-    if (ENDED.has(job.state)) {
-      refresh().catch(() => {});
-      onEnd();
-    }
+    // The allowed actions and the outcome are in the job, not in the event.
+    refresh().catch(() => {});
+    if (ENDED.has(job.state)) onEnd();
   }
 }
 
@@ -140,8 +135,8 @@ function drawJob(box, job) {
     h("h3", {}, `${job.kind} ${job.model ?? ""} `, state(job)),
     h("p", { class: "quiet" }, [job.id, trainer, `${job.queue} queue`, `worked ${seconds(job.worked_seconds)}`,
       job.retry_of && `again after ${job.retry_of}`].filter((each) => each).join(" · ")),
-    h("p", { class: "buttons" }, (DEEDS[job.state] ?? []).map((deed) =>
-      button(deed[0].toUpperCase() + deed.slice(1), `${deed} ${job.id}`, () => ask(job.id, deed)))),
+    h("p", { class: "buttons" }, job.allowed_actions.map((action) =>
+      button(action[0].toUpperCase() + action.slice(1), `${action} ${job.id}`, () => act(job.id, action)))),
     job.error && fault(job.error),
     progressOf(job),
     stream && curves(stream.runs),
@@ -149,12 +144,12 @@ function drawJob(box, job) {
       h("li", { class: event.level }, time(event.at), ` ${event.message}`))));
 }
 
-async function ask(id, deed) {
-  if (deed === "cancel" && !(await confirmed("Cancel the job", `End ${id}? What it has learned is lost.`))) return;
+async function act(id, action) {
+  if (action === "cancel" && !(await confirmed("Cancel the job", `End ${id}? What it has learned is lost.`))) return;
   say("job-said");
   try {
-    const job = await call(`/jobs/${encodeURIComponent(id)}/${deed}`, { method: "POST" });
-    if (deed === "retry") location.hash = `#job/${encodeURIComponent(job.id)}`;
+    const job = await call(`/jobs/${encodeURIComponent(id)}/${action}`, { method: "POST" });
+    if (action === "retry") location.hash = `#job/${encodeURIComponent(job.id)}`;
   } catch (error) {
     say("job-said", fault(error));
   }

@@ -19,7 +19,7 @@ let selected;
 let onChange = () => {};
 let onTag = () => {};
 
-/** `changed(models)` is told whenever the list was read, `tag(reference)` when a version is to tag. */
+/** Calls `changed(models)` whenever the list was read, and `tag(reference)` when a version is chosen for tagging. */
 export function start(changed, tag) {
   onChange = changed;
   onTag = tag;
@@ -85,7 +85,7 @@ function drawModel(name, { versions, more, aliases }) {
     drawVersions(name, versions, aliases),
     more && h("p", { class: "quiet" }, "The newest 50 versions."),
     aliases.length === 0 && h("p", { class: "quiet" }, "No alias: the newest version answers."),
-    ...aliases.map(({ alias, moves }) => drawAlias(name, alias, moves, before(alias, moves, versions, more))));
+    ...aliases.map(({ alias, moves }) => drawAlias(name, alias, moves)));
 }
 
 function drawVersions(name, versions, aliases) {
@@ -108,7 +108,7 @@ function drawVersions(name, versions, aliases) {
   return table(`Versions of ${name}, newest first`, headings, rows);
 }
 
-function drawAlias(name, alias, moves, earlier) {
+function drawAlias(name, alias, moves) {
   const rows = moves.map((move) => row({},
     number(move.seq),
     move.action,
@@ -120,32 +120,14 @@ function drawAlias(name, alias, moves, earlier) {
       `back ${name}@${alias.alias} ${move.seq}`, () => goBack(name, alias, { to: move.seq }, move.to_version))));
   return h("section", { class: "alias" },
     h("h4", {}, `${alias.alias} → version ${alias.version} `,
-      earlier !== null && button(earlier === undefined ? "Roll back" : `Roll back to ${earlier}`,
-        `back ${name}@${alias.alias}`, () => goBack(name, alias, {}, earlier))),
+      alias.rollback_to !== null && button(`Roll back to ${alias.rollback_to}`,
+        `back ${name}@${alias.alias}`, () => goBack(name, alias, {}, alias.rollback_to))),
     table(`Moves of ${alias.alias}, newest first`, ["move", "", "version", "why", "who", "when", ""], rows));
 }
 
-/** The version that one rollback leads to: null when there is none, undefined when what is shown does not tell. */
-function before(alias, moves, versions, more) {
-  const bySeq = new Map(moves.map((move) => [move.seq, move]));
-  let at = bySeq.get(alias.seq);
-  while (at !== undefined) {
-    // After a rollback it is as it was after an earlier move; what came between is undone.
-    const seq = at.action === "rollback" ? at.to_seq : at.seq - 1;
-    if (seq === 0) return null;
-    at = bySeq.get(seq);
-    const version = at?.to_version;
-    // Versions that were deleted are passed over.
-    const there = versions.some((each) => each.version === version);
-    if (version !== alias.version && (there || more)) return there ? version : undefined;
-  }
-  return undefined;
-}
-
 async function goBack(name, alias, how, version) {
-  const whither = version === undefined ? "what it stood for before" : `version ${version}`;
   const given = await confirmed("Roll back",
-    `Return ${alias.alias} of ${name} from version ${alias.version} to ${whither}?`, { Why: WHY });
+    `Return ${alias.alias} of ${name} from version ${alias.version} to version ${version}?`, { Why: WHY });
   if (given === null) return;
   const [reason] = given;
   await move(alias.alias, `${path(name, "aliases", alias.alias)}/rollback`, {

@@ -1,1 +1,1 @@
-"""Labelled text made up from a seed, for demonstrations and tests."""
+"""Generated labelled text, for demonstrations and tests."""

@@ -1,37 +1,37 @@
-"""Postal addresses as people type them on one line."""
+"""Generate postal addresses, written on one line as people do."""
 
-from core.corpus.synthetic import words
-from core.corpus.synthetic.line import Line
-from core.corpus.synthetic.stream import Stream
-from core.corpus.synthetic.words import listed
+from tagsmith.core.corpus.synthetic import words
+from tagsmith.core.corpus.synthetic.line import Line
+from tagsmith.core.corpus.synthetic.stream import Stream
+from tagsmith.core.corpus.synthetic.words import split_list
 
-_STREET_KINDS = listed(
+_STREET_KINDS = split_list(
     """
     Street St Road Rd Avenue Ave Lane Ln Drive Dr Court Ct Way Place Square Terrace Close
     """
 )
-_STREET_NAMES = listed(
+_STREET_NAMES = split_list(
     """
     High Church Station Park Main Victoria Mill King Queen School Green Oak Spring North
     """
 )
-_COMPANIES = listed(
+_COMPANIES = split_list(
     """
     Ltd Inc GmbH Partners Group Brothers Bakery Logistics Consulting Press Books Garage Hotel
     """
 )
-_REGIONS = listed(
+_REGIONS = split_list(
     """
     TX CA NY OH PA WA Kent Surrey Essex Devon Yorkshire Ontario Bavaria Victoria Lincoln Durham
     """
 )
-_COUNTRIES = listed(
+_COUNTRIES = split_list(
     """
     USA|UK|United Kingdom|Germany|France|Canada|Australia|Jordan|Ireland|Spain|United States|
     Georgia
     """
 )
-_UNITS = listed(
+_UNITS = split_list(
     """
     Apt Flat Suite Unit Room Floor Apartment
     """
@@ -41,18 +41,18 @@ _LETTERS = "ABCDEFGHJKLMNPRSTWY"
 
 def _recipient(stream: Stream) -> tuple[str, str]:
     if stream.chance(0.3):
-        owner = words.surname(stream) if stream.chance(0.6) else words.coined(stream).capitalize()
+        owner = words.surname(stream) if stream.chance(0.6) else words.new_word(stream).capitalize()
         second = f" & {words.surname(stream)}" if stream.chance(0.15) else ""
         return "ORG", f"{owner}{second} {stream.pick(_COMPANIES)}"
     title = stream.pick(("Mr ", "Mrs ", "Ms ", "Dr ")) if stream.chance(0.25) else ""
-    first = words.given(stream) if stream.chance(0.8) else words.given(stream)[0] + "."
+    first = words.given_name(stream) if stream.chance(0.8) else words.given_name(stream)[0] + "."
     if stream.chance(0.08):
         return "PERSON", f"{words.surname(stream)}, {first}"
     return "PERSON", f"{title}{first} {words.surname(stream)}"
 
 
 def _street(stream: Stream) -> str:
-    # Streets are named after people, towns, regions and common words alike.
+    # Streets are named after people, towns, regions and common words.
     name = stream.pick(
         (stream.pick(_STREET_NAMES), words.surname(stream), words.city(stream), stream.pick(_REGIONS[6:]))
     )
@@ -78,7 +78,7 @@ def _postcode(stream: Stream) -> str:
 
 
 class _Address:
-    """One address being written."""
+    """Builds one address."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -163,5 +163,5 @@ class _Address:
 
 
 def address(stream: Stream) -> Line:
-    """One address."""
+    """Return one address."""
     return _Address(stream).write()

@@ -1,23 +1,23 @@
-"""A sentence in the making: tokens with IOB2 labels, then noise, then text."""
+"""Build a sentence: tokens with IOB2 labels, then noise, then text."""
 
 import re
 from collections.abc import Sequence
 
-from core.corpus.synthetic.stream import Stream
+from tagsmith.core.corpus.synthetic.stream import Stream
 
-#: Words, numbers and initials with their full stop stay whole; every other mark stands alone.
+#: Words, numbers and initials with a full stop are tokens; every other character is a token of its own.
 _TOKEN = re.compile(r"[A-Z]\.(?=[\s,)-]|$)|\w+(?:['\u2019]\w+)*|\S")
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def tokens_of(text: str) -> list[str]:
-    """Split text as a tokeniser would."""
+def split_tokens(text: str) -> list[str]:
+    """Split text into tokens."""
     return _TOKEN.findall(text)
 
 
 def coarse_class(token: str) -> str:
-    """What a glance at the characters tells."""
+    """Return a class of the token by its characters, such as YEAR or CAP."""
     if token.isdigit():
         return "YEAR" if len(token) == 4 and token[:2] in {"18", "19", "20"} else "NUM"
     if not any(character.isalnum() for character in token):
@@ -32,7 +32,7 @@ def coarse_class(token: str) -> str:
 
 
 class Line:
-    """Tokens and labels so far."""
+    """The tokens and labels of a sentence that is being built."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
@@ -40,18 +40,18 @@ class Line:
 
     def field(self, kind: str, text: str) -> None:
         """Add a labelled span."""
-        for number, token in enumerate(tokens_of(text)):
+        for number, token in enumerate(split_tokens(text)):
             self.tokens.append(token)
             self.labels.append(("I-" if number else "B-") + kind)
 
     def plain(self, text: str) -> None:
         """Add tokens outside any span."""
-        for token in tokens_of(text):
+        for token in split_tokens(text):
             self.tokens.append(token)
             self.labels.append("O")
 
     def spoil(self, stream: Stream, *, typos: float, drops: float) -> None:
-        """Misspell a word with probability `typos`; lose a mark outside spans with probability `drops`."""
+        """Misspell each word with probability `typos`; drop each mark outside spans with probability `drops`."""
         kept = [
             number
             for number, (token, label) in enumerate(zip(self.tokens, self.labels, strict=True))
@@ -64,14 +64,14 @@ class Line:
         self.labels = [self.labels[number] for number in kept]
 
     def change_case(self, stream: Stream, *, lower: float, upper: float) -> None:
-        """Write the whole line in one case, as some people do, with these probabilities."""
+        """Convert the whole line to lower or upper case with these probabilities."""
         if stream.chance(lower):
             self.tokens = [token.lower() for token in self.tokens]
         elif stream.chance(upper):
             self.tokens = [token.upper() for token in self.tokens]
 
     def conll(self) -> str:
-        """Three columns (token, coarse class, label) and the blank line that ends the sentence."""
+        """Return the sentence as column text: token, coarse class and label, and a blank line."""
         rows = [
             f"{token} {coarse_class(token)} {label}\n"
             for token, label in zip(self.tokens, self.labels, strict=True)
@@ -80,21 +80,21 @@ class Line:
 
 
 def misspelt(word: str, stream: Stream) -> str:
-    """One slip of the finger in a word; numbers, marks and short words stay."""
+    """Return the word with one typing error. Numbers, marks and short words are unchanged."""
     if len(word) < 4 or not word.isalpha():
         return word
     place = stream.between(1, len(word) - 2)
-    slip = stream.below(4)
-    if slip == 0:
+    error = stream.below(4)
+    if error == 0:
         return word[:place] + word[place + 1 :]
-    if slip == 1:
+    if error == 1:
         return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-    if slip == 2:
+    if error == 2:
         return word[:place] + word[place] + word[place:]
     return word[:place] + stream.pick(_LETTERS) + word[place + 1 :]
 
 
 def shortened(words: Sequence[str], stream: Stream) -> str:
-    """Words as a journal's abbreviation has them: long ones cut, with a full stop or not."""
+    """Abbreviate words as in names of journals: long words are cut, with or without a full stop."""
     stop = "." if stream.chance(0.7) else ""
     return " ".join(word if len(word) < 6 else word[: stream.between(3, 5)] + stop for word in words)

@@ -1,11 +1,11 @@
-"""Bibliographic references as people type them: many styles, none kept to."""
+"""Generate bibliographic references, written by hand in many inconsistent styles."""
 
-from core.corpus.synthetic import words
-from core.corpus.synthetic.line import Line, shortened
-from core.corpus.synthetic.stream import Stream
-from core.corpus.synthetic.words import listed
+from tagsmith.core.corpus.synthetic import words
+from tagsmith.core.corpus.synthetic.line import Line, shortened
+from tagsmith.core.corpus.synthetic.stream import Stream
+from tagsmith.core.corpus.synthetic.words import split_list
 
-_TOPICS = listed(
+_TOPICS = split_list(
     """
     learning inference models language parsing networks retrieval speech vision planning search logic
     systems graphs algorithms markets proteins cells climate energy materials optics memory attention
@@ -13,45 +13,45 @@ _TOPICS = listed(
     syntax discourse
     """
 )
-_QUALITIES = listed(
+_QUALITIES = split_list(
     """
     statistical probabilistic efficient robust large-scale online sparse deep hidden conditional random
     neural adaptive structured Bayesian Markov Gaussian distributed empirical comparative modern early
     European
     """
 )
-_HEADS = listed(
+_HEADS = split_list(
     """
     An introduction to|On|Towards|A study of|Advances in|Notes on|The role of|Principles of|
     Revisiting
     """
 )
-_JOURNAL_HEADS = listed(
+_JOURNAL_HEADS = split_list(
     """
     Journal of|Annals of|Transactions on|Review of|Letters in|Advances in|International Journal of
     """
 )
-_JOURNALS = listed(
+_JOURNALS = split_list(
     """
     Nature|Science|Machine Learning|Artificial Intelligence|Cognition|Computational Linguistics|Cell
     """
 )
-_FIELDS = listed(
+_FIELDS = split_list(
     """
     Learning Linguistics Vision Biology Physics Economics Chemistry Statistics Ecology Robotics Speech
     """
 )
-_PUBLISHERS = listed(
+_PUBLISHERS = split_list(
     """
     Springer|Elsevier|MIT Press|Oxford University Press|Wiley|Academic Press|Morgan Kaufmann|Kluwer
     """
 )
-_MEETINGS = listed(
+_MEETINGS = split_list(
     """
     ACL EMNLP ICML NIPS COLING IJCAI SIGIR KDD NAACL UAI CVPR
     """
 )
-_MONTHS = listed(
+_MONTHS = split_list(
     """
     January February March April May June July August September October November December
     """
@@ -59,7 +59,7 @@ _MONTHS = listed(
 
 
 def _person(stream: Stream, surname_first: bool, full: bool) -> str:
-    first = words.given(stream)
+    first = words.given_name(stream)
     if not full:
         first = first[0] + "."
         if stream.chance(0.3):
@@ -71,7 +71,7 @@ def _person(stream: Stream, surname_first: bool, full: bool) -> str:
 
 
 def _people(line: Line, stream: Stream, kind: str) -> None:
-    """A span a person; the comma inside a name is part of it, the one between names is not."""
+    """Add one span per person. A comma inside a name is part of the span; one between names is not."""
     surname_first, full = stream.chance(0.5), stream.chance(0.3)
     count = min(stream.between(1, 5), stream.between(1, 5))
     joint = stream.pick(("and", "&", ", and", ","))
@@ -90,10 +90,10 @@ def _title(stream: Stream) -> str:
     for _ in range(stream.between(1, 3)):
         if stream.chance(0.6):
             parts.append(stream.favour(_QUALITIES))
-        parts.append(words.coined(stream) if stream.chance(0.35) else stream.favour(_TOPICS))
+        parts.append(words.new_word(stream) if stream.chance(0.35) else stream.favour(_TOPICS))
         if stream.chance(0.45):
             parts.append(stream.pick(("of", "for", "in", "and", "with", "from", "under", ":", ",")))
-            parts.append(words.coined(stream) if stream.chance(0.35) else stream.favour(_TOPICS))
+            parts.append(words.new_word(stream) if stream.chance(0.35) else stream.favour(_TOPICS))
     if stream.chance(0.12):
         parts += ["in", stream.pick((words.city(stream), str(stream.between(1880, 2015))))]
     text = " ".join(parts)
@@ -106,12 +106,12 @@ def _journal(stream: Stream) -> str:
     if stream.chance(0.25):
         return stream.pick(_JOURNALS)
     if stream.chance(0.15):
-        return f"{words.coined(stream).capitalize()} {stream.pick(('Letters', 'Quarterly', 'Today', 'and Society'))}"
+        return f"{words.new_word(stream).capitalize()} {stream.pick(('Letters', 'Quarterly', 'Today', 'and Society'))}"
     subject = stream.pick(_FIELDS)
     if stream.chance(0.4):
         subject = f"{stream.favour(_QUALITIES).capitalize()} {subject}"
     if stream.chance(0.25):
-        subject += " and " + words.coined(stream).capitalize()
+        subject += " and " + words.new_word(stream).capitalize()
     name = f"{stream.pick(_JOURNAL_HEADS)} {subject}"
     return shortened(name.split(), stream) if stream.chance(0.35) else name
 
@@ -130,14 +130,14 @@ def _meeting(stream: Stream, year: int) -> str:
 
 
 def _pages(stream: Stream) -> str:
-    # One in six looks like years.
+    # One in six looks like a range of years.
     first = stream.between(1890, 2010) if stream.chance(0.17) else stream.between(1, 1400)
     last = first + stream.between(1, 30)
     return f"{first}{stream.pick(('-', '-', '--', ' - '))}{last}" if stream.chance(0.9) else str(first)
 
 
 class _Reference:
-    """One reference being written: the facts, and the habits of the one who writes."""
+    """Builds one reference in one style."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -230,5 +230,5 @@ class _Reference:
 
 
 def reference(stream: Stream) -> Line:
-    """One reference."""
+    """Return one reference."""
     return _Reference(stream).write()

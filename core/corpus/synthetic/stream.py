@@ -1,45 +1,39 @@
-"""Random numbers that are the same in every release of Python."""
+"""Pseudo-random choices that are the same in every release of Python."""
 
 from collections.abc import Sequence
 from typing import TypeVar
 
-T = TypeVar("T")
+from tagsmith.core.base.hashing import SplitMix64
 
-_MASK = (1 << 64) - 1
+T = TypeVar("T")
 
 
 class Stream:
-    """splitmix64. The standard library promises the same `random()` for a seed, but not the same `choice`."""
+    """A splitmix64 generator. The `choice` of the standard library may change with releases of Python."""
 
     def __init__(self, *key: int) -> None:
-        """Streams of different keys are independent; every part of the key counts."""
-        self._state = 0
+        """Streams with different keys are independent."""
+        source = SplitMix64()
         for part in key:
-            self._state = (self._next() ^ part) & _MASK
-
-    def _next(self) -> int:
-        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
-        z = self._state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        return z ^ (z >> 31)
+            source = SplitMix64(source.next() ^ part)
+        self._next = source.next
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 to `bound` - 1."""
+        """Return an integer from 0 to `bound` - 1."""
         return (self._next() * bound) >> 64
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Return an integer from `low` to `high`, inclusive."""
         return low + self.below(high - low + 1)
 
     def chance(self, probability: float) -> bool:
-        """True with that probability."""
-        return self._next() < probability * (_MASK + 1)
+        """Return True with the given probability."""
+        return self._next() < probability * (1 << 64)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of `choices`, each as likely."""
+        """Return one of `choices`, all with the same probability."""
         return choices[self.below(len(choices))]
 
     def favour(self, choices: Sequence[T]) -> T:
-        """One of `choices`, the first ones far more often: words are like that."""
+        """Return one of `choices`, the first ones far more often, as in the distribution of words."""
         return choices[min(self.below(len(choices)), self.below(len(choices)), self.below(len(choices)))]

@@ -1,1 +1,1 @@
-"""Model files of other programs: each reader makes one of our models that tags as the file would."""
+"""Readers of model files of other programs. The converted model tags like the original."""

@@ -1,8 +1,8 @@
-"""CRF++'s text models, which `crf_learn -t` writes beside the binary ones.
+"""Text models of CRF++, written by `crf_learn -t`.
 
-Five parts with an empty line between them: figures such as `maxid: 1234`; labels; templates; the features, each with
-the place of its first weight (`22 U00:Rockwell`); and the weights, one a line. A feature has a weight for every label,
-or, when it begins with B, for every pair of labels, the one before first.
+Five sections, separated by empty lines: header fields such as `maxid: 1234`; labels; templates; features, each with the
+index of its first weight (`22 U00:Rockwell`); and weights, one per line. A feature has one weight per label or, if it
+begins with B, one per label pair, with the first label as the slower index.
 """
 
 import re
@@ -11,37 +11,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.features.template import parse_crfpp
-from core.model.file import CorruptModel
-from core.model.foreign.templates import Weighed, checked_labels, decoded, model_of
-from core.model.model import Model
-from core.model.untrusted import MAX_LABELS
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.model.file import CorruptModel
+from tagsmith.core.model.foreign.templates import TextWeights, checked_labels, decoded, model_of
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.untrusted import MAX_LABELS
 
 MAGIC = b"version:"
 _FIGURE = re.compile(r"^([a-z-]+): +([0-9.e+-]+)$", re.MULTILINE)
 _FEATURE = re.compile(r"(\d{1,18}) (.+)")
 
 
-def read(path: Path) -> Model:
-    """The model of a file, or Invalid."""
+def read(path: Path) -> SparseModel:
+    """Read a model, or raise Invalid."""
     parts = decoded(path.read_bytes()).replace("\r\n", "\n").split("\n\n", 4)
     if len(parts) < 5:
-        raise CorruptModel(
-            "The file lacks one of its five parts: figures, labels, templates, features, weights"
-        )
+        raise CorruptModel("The file must have five sections: header, labels, templates, features, weights.")
     head, labels, templates, features, weights = parts
     figures = dict(_FIGURE.findall(head))
     lines = templates.split("\n")
     if len(set(lines)) < len(lines):
-        # There every template counts by itself; here the same one twice is one.
-        raise CorruptModel("A template of the file is there twice")
+        # CRF++ has separate weights for each copy of a template; we treat equal templates as one.
+        raise CorruptModel("The file contains a template twice.")
     texts, starts = _features(features)
     factor, values = _number(figures, "cost-factor"), _weights(weights, int(_number(figures, "maxid")))
     places = np.flatnonzero(values)
     return model_of(
         checked_labels(labels.split("\n"), MAX_LABELS),
         parse_crfpp(templates),
-        Weighed(
+        TextWeights(
             texts,
             starts,
             np.array([text.startswith("B") for text in texts], np.bool_),
@@ -55,7 +53,7 @@ def _number(figures: dict[str, str], name: str) -> float:
     try:
         return float(figures[name])
     except (KeyError, ValueError):
-        raise CorruptModel(f"The head of the file does not say its {name}") from None
+        raise CorruptModel(f"The header of the file has no valid {name}.") from None
 
 
 def _features(part: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -63,7 +61,9 @@ def _features(part: str) -> tuple[list[str], NDArray[np.int64]]:
     for line in part.split("\n") if part else ():
         found = _FEATURE.fullmatch(line)
         if found is None:
-            raise CorruptModel(f"{line[:80]!r} is not a feature: the place of its weights, and its text")
+            raise CorruptModel(
+                f"{line[:80]!r} is not a feature, which is the index of its first weight and its text."
+            )
         starts.append(int(found[1]))
         texts.append(found[2])
     return texts, np.array(starts, np.int64)
@@ -75,5 +75,5 @@ def _weights(part: str, count: int) -> NDArray[np.float64]:
     except (ValueError, DeprecationWarning):
         values = np.empty(0)
     if len(values) != count:
-        raise CorruptModel(f"The file should have {count} weights, each a number by itself")
+        raise CorruptModel(f"The file must have {count} weights, one number per line.")
     return values

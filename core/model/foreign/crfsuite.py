@@ -1,9 +1,9 @@
-"""CRFsuite's binary model files.
+"""Binary model files of CRFsuite.
 
-A header of twelve words says where the parts are. `FEAT` has a record a weight: its kind (0 of an attribute and a
-label, 1 of two labels), from what, to which label, and the weight as a double. Labels and attributes are each a `CQDB`,
-a constant hash table, of which only the list of records by number is of use here: number, size, and text with a NUL at
-its end. Everything is little-endian, and offsets have 32 bits.
+A header of twelve words has the offsets of the sections. `FEAT` has one record per weight: its kind (0: attribute and
+label, 1: two labels), source, target label, and the weight as a double. Labels and attributes are each a `CQDB`, a
+constant hash table. We read only its list of records by number: number, size, and NUL-terminated text. All values are
+little-endian, and offsets have 32 bits.
 """
 
 import struct
@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
-from core.features.columns import Coder
-from core.features.index import Table
-from core.features.settled import BAG, settle
-from core.features.several import NO_CELLS, Family
-from core.features.template import parse_crfpp
-from core.model.file import CorruptModel
-from core.model.foreign.weights import rows_of, transitions_of
-from core.model.model import Attributes, Model
-from core.model.untrusted import MAX_LABELS
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.hash_table import Table
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.bags import NO_CELLS, BagIndex
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.resolved import BAG
+from tagsmith.core.features.resolving import resolve_features
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.model.file import CorruptModel
+from tagsmith.core.model.foreign.weights import rows_of, transitions_of
+from tagsmith.core.model.model import ModelAttributes, SparseModel
+from tagsmith.core.model.untrusted import MAX_LABELS
 
 MAGIC = b"lCRF"
 _KIND, _VERSION = b"FOMC", 100
@@ -37,16 +38,16 @@ _OF_ATTRIBUTE, _OF_LABEL = 0, 1
 _Bytes = NDArray[np.uint8]
 
 
-def read(path: Path) -> Model:
-    """The model of a file, or CorruptModel. Its attributes are named attributes of tokens, as in a feature dict."""
+def read(path: Path) -> SparseModel:
+    """Read a model, or raise CorruptModel. Its attributes become named attributes of tokens."""
     raw = np.fromfile(path, np.uint8)
     magic, size, kind, version, _, label_count, attribute_count, features_at, labels_at, attributes_at, *_ = (
         _unpacked(_HEADER, raw, 0)
     )
     if magic != MAGIC or kind != _KIND or version != _VERSION or size > len(raw):
-        raise CorruptModel("The file is no CRFsuite model of first order, or is cut short")
+        raise CorruptModel("The file is not a first-order CRFsuite model, or is truncated.")
     if not 0 < label_count <= MAX_LABELS:
-        raise CorruptModel(f"The file has {label_count} labels; 1 to {MAX_LABELS} are possible")
+        raise CorruptModel(f"The file has {label_count} labels; it must have 1 to {MAX_LABELS}.")
     labels = _strings(raw, labels_at, label_count)
     vocabulary = _strings(raw, attributes_at, attribute_count)
     features = _features(raw, features_at)
@@ -58,15 +59,15 @@ def read(path: Path) -> Model:
         and bool((features["target"] < label_count).all())
     )
     if not sound:
-        raise CorruptModel("The weights of the file are of labels or attributes that it does not have")
+        raise CorruptModel("A weight of the file refers to a missing label or attribute.")
     rows = rows_of(*_columns(features[of_attribute]), attribute_count, label_count)
     none = np.empty(0, np.int32)
-    return Model(
+    return SparseModel(
         labels=tuple(labels.strings()),
-        features=settle(parse_crfpp("B"), {}, [], 1, seen_pairs=False),
+        features=resolve_features(parse_crfpp("B"), {}, [], 1, seen_pairs=False),
         coder=Coder((), ()),
         table=Table.of(np.empty(0, np.uint64)),
-        attributes=Attributes(
+        attributes=ModelAttributes(
             rows.starts,
             rows.places.astype(np.int16),
             rows.weights,
@@ -75,13 +76,13 @@ def read(path: Path) -> Model:
             none,
         ),
         transitions=transitions_of(*_columns(features[of_label]), label_count),
-        families=(Family(BAG, vocabulary, np.arange(attribute_count, dtype=np.int32), NO_CELLS),),
+        bags=(BagIndex(BAG, vocabulary, np.arange(attribute_count, dtype=np.int32), NO_CELLS),),
     )
 
 
 def _unpacked(layout: struct.Struct, raw: _Bytes, at: int) -> tuple[Any, ...]:
     if at + layout.size > len(raw):
-        raise CorruptModel("The file is cut short")
+        raise CorruptModel("The file is truncated.")
     return layout.unpack(raw[at : at + layout.size].tobytes())
 
 
@@ -93,28 +94,28 @@ def _features(raw: _Bytes, at: int) -> NDArray[np.void]:
     magic, _, count = _unpacked(_FEATURES, raw, at)
     first = at + _FEATURES.size
     if magic != b"FEAT" or first + count * _RECORD.itemsize > len(raw):
-        raise CorruptModel("The weights of the file are cut short")
+        raise CorruptModel("The weights of the file are truncated.")
     return raw[first : first + count * _RECORD.itemsize].view(_RECORD)
 
 
 def _strings(raw: _Bytes, at: int, count: int) -> Vocabulary:
-    """The strings of a constant hash table, by number."""
+    """Read the strings of a constant hash table, by number."""
     magic, size, _, order, _, listed_at = _unpacked(_QUARKS, raw, at)
     if magic != b"CQDB" or order != _ORDER or at + size > len(raw):
-        raise CorruptModel("A table of strings of the file is damaged")
+        raise CorruptModel("A string table of the file is damaged.")
     table = raw[at : at + size]
     if listed_at + 4 * count > size:
-        raise CorruptModel("A table of strings of the file is cut short")
+        raise CorruptModel("A string table of the file is truncated.")
     places = table[listed_at : listed_at + 4 * count].view("<u4").astype(np.int64)
     if count and int(places.max()) + 8 > size:
-        raise CorruptModel("A string lies outside the file")
+        raise CorruptModel("A string lies outside the file.")
     heads = table[places[:, None] + np.arange(8)].view("<u4").astype(np.int64)
-    starts, stops = places + 8, places + 7 + heads[:, 1]  # behind a number and a size, without the NUL
+    starts, stops = places + 8, places + 7 + heads[:, 1]  # after number and size, without the NUL
     if (heads[:, 0] != np.arange(count)).any() or (stops < starts).any() or (stops >= size).any():
-        raise CorruptModel("A string lies outside the file")
+        raise CorruptModel("A string lies outside the file.")
     try:
         return Vocabulary.from_spans(table, starts, stops)
     except Invalid:
         raise
     except ValueError as error:
-        raise CorruptModel(f"A table of strings of the file is damaged: {error}") from None
+        raise CorruptModel(f"A string table of the file is damaged: {error}") from None

@@ -1,17 +1,17 @@
-"""Weights of other programs, which come one by one, as the rows that a model has."""
+"""Conversion of single weights of other programs to the rows of a model."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.file import CorruptModel
-from core.model.untrusted import MAX_WEIGHT
+from tagsmith.core.model.file import CorruptModel
+from tagsmith.core.model.untrusted import MAX_WEIGHT
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rows:
-    """Weights as CSR: row i has `places[starts[i]:starts[i + 1]]`, in rising order."""
+class SparseRows:
+    """Weights as CSR. Row i has `places[starts[i]:starts[i + 1]]`, in rising order."""
 
     starts: NDArray[np.int64]
     places: NDArray[np.int64]
@@ -20,20 +20,20 @@ class Rows:
 
 def rows_of(
     rows: NDArray[np.int64], places: NDArray[np.int64], weights: NDArray[np.float64], count: int, width: int
-) -> Rows:
-    """The weights of `count` rows of `width` places. Those of the same place are one, and zeros are left out."""
+) -> SparseRows:
+    """Build `count` rows of `width` places. Weights of the same place are added up, and zeros are dropped."""
     _check(weights)
     keys, where = np.unique(rows * width + places, return_inverse=True)
     sums = np.bincount(where, weights=weights, minlength=len(keys)).astype(np.float32)
     keys, sums = keys[sums != 0], sums[sums != 0]
     starts = np.searchsorted(keys, np.arange(count + 1, dtype=np.int64) * width)
-    return Rows(starts.astype(np.int64), keys % width, sums)
+    return SparseRows(starts.astype(np.int64), keys % width, sums)
 
 
 def transitions_of(
     before: NDArray[np.int64], after: NDArray[np.int64], weights: NDArray[np.float64], labels: int
 ) -> NDArray[np.float32]:
-    """The weights of pairs of labels as a matrix."""
+    """Return the weights of label pairs as a matrix."""
     _check(weights)
     made = np.zeros((labels, labels))
     np.add.at(made, (before, after), weights)
@@ -42,4 +42,4 @@ def transitions_of(
 
 def _check(weights: NDArray[np.float64]) -> None:
     if not (np.abs(weights) <= MAX_WEIGHT).all():
-        raise CorruptModel(f"A weight of the file is not a number, or larger than {MAX_WEIGHT:g}")
+        raise CorruptModel(f"A weight of the file is not a number, or exceeds {MAX_WEIGHT:g}.")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from core.corpus.corpus import Corpus
+from tagsmith.core.corpus.corpus import Corpus
 
 Sentence = list[tuple[str, ...]]  # rows of fields
 

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus import formats
-from core.corpus.bag import MAX_VALUE, Bag, Cells, merged
-from core.corpus.corpus import Corpus
-from core.corpus.crfsuite import CrfsuiteReader, read_crfsuite
-from core.corpus.labels import recode
-from core.corpus.ndjson import NdjsonReader, read_ndjson
-from core.corpus.write_bags import write_crfsuite, write_ndjson
-from core.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.corpus.bag import MAX_VALUE, Bag, Cells, merged
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.crfsuite import CrfsuiteReader, read_crfsuite, write_crfsuite
+from tagsmith.core.corpus.formats.ndjson import NdjsonReader, read_ndjson, write_ndjson
+from tagsmith.core.corpus.labels.codings import recode
 from tests.core.corpus.samples import pieces
 
 LINE = 1000
@@ -170,17 +169,17 @@ def faults_of(read: Any, data: bytes | str) -> tuple[Fault, ...]:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("A\ta:b", "field 2: the value behind the colon is not a number"),
+        ("A\ta:b", "field 2: the value after the colon is not a number"),
         ("A\ta:nan", "not a number"),
         ("A\ta:inf", "not a number"),
         ("A\ta:1x", "not a number"),
         ("A\ta:1e", "not a number"),
         ("A\ta:1e99", "beyond 1e+12"),
-        ("A\ta\tb:-1e13", "field 3: the value lies beyond"),
+        ("A\ta\tb:-1e13", "field 3: the value is beyond"),
         ("A\ta:1:2", "a second colon"),
         ("A\t:2", "a value without a name"),
-        ("A:1\ta", "the label has a colon"),
-        ("@weight:2\tA", "a declaration such as @weight"),
+        ("A:1\ta", "the label has a value"),
+        ("@weight:2\tA", "a label must not start with @"),
         ("A\ta\x01", "control byte 0x01 at byte 4"),
         (b"A\ta\xff", "not UTF-8: byte 0xFF at byte 4"),
         ("A\t" + "a" * LINE, "longer than 1000 bytes"),
@@ -199,17 +198,20 @@ def test_a_fault_of_crfsuite_data_names_its_line(line: str | bytes, reason: str)
         ("[]", "must be an object"),
         ("{", "not JSON"),
         ('{"tokens": [], "labels": []}', "/tokens: must be a list of at least one token"),
-        ('{"tokens": [{}]}', "/labels: must be a list with a label for each token; there is none"),
-        ('{"tokens": [{}], "labels": []}', "/labels: must be a list with a label for each token; 0 for 1 tokens"),
-        ('{"tokens": [{}], "labels": [""]}', "/labels/0: a label is a string"),
+        ('{"tokens": [{}], "tags": ["x"], "labels": ["x"]}', "/labels: give tags or labels, not both"),
+        ('{"tokens": [{}], "tags": ["x", ""]}', "/tags: must be a list with one label per token; 2 for 1 tokens"),
+        ('{"tokens": [{}], "tags": [""]}', "/tags/0: must be a non-empty string"),
+        ('{"tokens": [{}]}', "/tags: must be a list with one label per token; none given"),
+        ('{"tokens": [{}], "labels": []}', "/labels: must be a list with one label per token; 0 for 1 tokens"),
+        ('{"tokens": [{}], "labels": [""]}', "/labels/0: must be a non-empty string"),
         ('{"tokens": [{}, "a"], "labels": ["x", "y"]}', "/tokens/1: must be an object"),
         ('{"tokens": [{"a": NaN}], "labels": ["x"]}', "not JSON"),
-        ('{"tokens": [{"a": 1e13}], "labels": ["x"]}', "/tokens/0/a: a value is a number no further from 0"),
+        ('{"tokens": [{"a": 1e13}], "labels": ["x"]}', "/tokens/0/a: must be a number from -1e+12 to 1e+12"),
         ('{"tokens": [{"a": null}], "labels": ["x"]}', "/tokens/0/a: must be a string, a number"),
         ('{"tokens": [{"a": {"b": [1]}}], "labels": ["x"]}', "/tokens/0/a/b/0: must be a string"),
-        ('{"tokens": [{"a": 1, "a": 2}], "labels": ["x"]}', "the name 'a' is there twice"),
-        ('{"tokens": [{}], "labels": ["x"], "more": 1}', "/more: no such field"),
-        ('{"tokens": [{"a": ' + '{"a":' * 20 + "1" + "}" * 20 + '}], "labels": ["x"]}', "more than 16 deep"),
+        ('{"tokens": [{"a": 1, "a": 2}], "labels": ["x"]}', "the name 'a' occurs twice"),
+        ('{"tokens": [{}], "labels": ["x"], "more": 1}', "/more: unknown field"),
+        ('{"tokens": [{"a": ' + '{"a":' * 20 + "1" + "}" * 20 + '}], "labels": ["x"]}', "more than 16 levels deep"),
     ],
 )  # fmt: skip
 def test_a_fault_of_json_lines_names_its_line_and_place(line: str, reason: str) -> None:
@@ -231,6 +233,24 @@ def test_json_lines_hold_what_python_crfsuite_makes_of_feature_dicts() -> None:
         for item in pycrfsuite.ItemSequence(tokens).items()
     ]
     assert [dict(attributes) for _, attributes in found] == expected
+
+
+def test_labels_may_be_called_tags() -> None:
+    line = '{"tokens": ["a", "b"], "%s": ["x", "y"]}'
+    expected = read_ndjson([(line % "labels").encode()], max_line_bytes=LINE)
+    text = f"{line % 'tags'}\n{line % 'labels'}\n"
+    corpus = read_ndjson([text.encode()], max_line_bytes=LINE)
+    assert corpus.labels is not None
+    assert corpus.labels.vocabulary.strings() == ["x", "y"]
+    assert corpus.labels.ids.tolist() == [0, 1, 0, 1]
+    # Writing keeps to one name.
+    assert b"".join(write_ndjson(corpus)) == b"".join(write_ndjson(expected)) * 2
+
+
+def test_labels_of_a_corpus_read_without_them_are_ignored() -> None:
+    lines = b'{"tokens": ["a"], "tags": 5}\n{"tokens": ["b"], "labels": null}\n{"tokens": ["c"]}\n'
+    corpus = read_ndjson([lines], max_line_bytes=LINE, labelled=False)
+    assert (corpus.labels, corpus.sentences) == (None, 3)
 
 
 def test_tokens_of_json_lines_may_be_strings_or_rows() -> None:

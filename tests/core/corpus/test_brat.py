@@ -5,11 +5,11 @@ import zipfile
 
 import pytest
 
-from core.corpus import archive
-from core.corpus.brat import BratReader, Conflicts
-from core.corpus.corpus import Corpus
-from core.corpus.tokens import Tokens
-from core.errors import Fault, Invalid, TooLarge
+from tagsmith.core.base.errors import Fault, Invalid, TooLarge
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import archive
+from tagsmith.core.corpus.formats.brat import BratReader, Conflicts
+from tagsmith.core.corpus.tokenizer import TokenRule
 from tests.core.corpus.samples import contents, pieces, rows_of
 
 TEXT = "Dr. Ada Lovelace-Byron\nlives in London (UK).\n"
@@ -32,7 +32,7 @@ def read(
     *,
     max_text_bytes: int = 1 << 20,
     labelled: bool = True,
-    tokens: Tokens = "words",
+    tokens: TokenRule = "words",
     conflicts: Conflicts = "refuse",
     types: tuple[str, ...] = (),
 ) -> Corpus:
@@ -128,20 +128,23 @@ def test_unlabelled_texts_need_no_annotations() -> None:
 @pytest.mark.parametrize(
     ("annotation", "reason"),
     [
-        ("T1\tX 0 99\tabc", "T1: 0 99 is no part of a text of 11 characters"),
-        ("T1\tX 3 3\t", "T1: 3 3 is no part of a text of 11 characters"),
-        ("T1\tX 0 3\tabd", "T1: the text at 0 3 is not what the annotation says it is"),
+        ("T1\tX 0 99\tabc", "T1: 0 99 is outside the text of 11 characters"),
+        ("T1\tX 3 3\t", "T1: 3 3 is outside the text of 11 characters"),
+        ("T1\tX 0 3\tabd", "T1: the text at 0 3 differs from the text of the annotation"),
         (
             "T1\tX 0 3;4 7\tabc def",
-            "T1: discontinuous; conflicts=resolve takes it from its first to its last character",
+            "T1: has gaps; conflicts=resolve reads it from its first to its last character",
         ),
-        ("T1\tX 4 7;0 3\tdef abc", "T1: its parts are not in order"),
-        ("T1\tX 0 2\tab", "T1: begins or ends inside a token; conflicts=resolve takes the whole token"),
-        ("T1\tX 3 4\t ", "T1: has no token"),
-        ("T1\tX 4 11\tdef ghi", "T1: goes beyond its line of text"),
-        ("T1 X 0 3 abc", "not an annotation such as T1, tab, Type 0 5, tab, text"),
-        ("T1\tX -1 3\tabc", "not an annotation such as T1, tab, Type 0 5, tab, text"),
-        ("hello", "not an annotation such as T1, tab, Type 0 5, tab, text"),
+        ("T1\tX 4 7;0 3\tdef abc", "T1: its parts are out of order"),
+        (
+            "T1\tX 0 2\tab",
+            "T1: begins or ends inside a token; conflicts=resolve extends it to the whole token",
+        ),
+        ("T1\tX 3 4\t ", "T1: contains no token"),
+        ("T1\tX 4 11\tdef ghi", "T1: crosses the end of a line of text"),
+        ("T1 X 0 3 abc", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
+        ("T1\tX -1 3\tabc", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
+        ("hello", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
     ],
 )
 def test_an_annotation_that_cannot_stand_is_located(annotation: str, reason: str) -> None:
@@ -152,7 +155,7 @@ def test_an_annotation_that_cannot_stand_is_located(annotation: str, reason: str
 def test_overlaps_are_located_or_resolved_for_the_longest() -> None:
     data = document("a b c d", "T1\tX 0 3\ta b", "T2\tY 2 7\tb c d", "T3\tZ 4 5\tc")
     assert [(fault.reason, fault.line) for fault in refused(data)] == [
-        ("a.ann: T2: overlaps T1; conflicts=resolve keeps the longer", 2)
+        ("a.ann: T2: overlaps T1; conflicts=resolve keeps the longer one", 2)
     ]
     assert [row[1] for row in rows_of(read(data, conflicts="resolve"))[0]] == ["O", "B-Y", "I-Y", "I-Y"]
 
@@ -170,8 +173,8 @@ def test_paths_that_lead_outside_are_refused(name: str) -> None:
 
 def test_texts_and_annotations_must_come_in_pairs() -> None:
     assert [fault.reason for fault in refused(packed({"a.txt": "x", "b.ann": ""}))] == [
-        "b.ann: there is no .txt of the same name",
-        "a.txt: there is no .ann of the same name",
+        "b.ann: no .txt file of the same name",
+        "a.txt: no .ann file of the same name",
     ]
 
 
@@ -206,7 +209,7 @@ def test_a_directory_beyond_its_limit_is_not_read() -> None:
     "data", [b"", b"PK", b"PK\x05\x06", b"not a zip at all" * 10, b"PK\x05\x06" + b"\0" * 17]
 )
 def test_what_is_no_zip_is_refused(data: bytes) -> None:
-    assert refused(data)[0].reason.startswith("not a zip we read: ")
+    assert refused(data)[0].reason.startswith("not a readable zip file: ")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.corpus import vocabulary
-from core.corpus.conll import read_conll
-from core.corpus.segmented import read_segmented
-from core.corpus.vocabulary import Vocabulary, hash_bytes
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.hashing import GOLDEN
+from tagsmith.core.corpus import vocabulary
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.corpus.vocabulary import Vocabulary, hash_bytes
 
 Words = NDArray[np.uint64]
 
@@ -43,7 +44,7 @@ def colliding(low_bits: int, seed: int = 1) -> Iterator[str]:
 
 
 def _second_word(first: Words, target: Words) -> Words:
-    fold, finish, seed = vocabulary._FOLD, vocabulary._FINISH, vocabulary._SEED
+    fold, finish, seed = vocabulary._FOLD, vocabulary._FINISH, GOLDEN
     h = target ^ (target >> _S32)
     h *= _inverse(finish)
     h ^= h >> _S32

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.corpus import conll, intern, lines
-from core.corpus.conll import MAX_COLUMNS, ConllReader, read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.corpus import intern
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import conll, lines
+from tagsmith.core.corpus.formats.conll import MAX_COLUMNS, ConllReader, read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
 from tests.core.corpus.samples import contents, naive_read, pieces, rows_of
 
 LINE = 1000
@@ -136,7 +137,9 @@ def test_ragged_lines_say_what_was_expected_and_since_when() -> None:
 
 def test_one_column_is_too_few_for_labels_and_said_once() -> None:
     faults = faults_of(b"a\nb\nc\n")
-    assert faults == (Fault("1 column; a labelled corpus needs at least 2, the label last", line=1),)
+    assert faults == (
+        Fault("1 column; a labelled corpus needs at least 2, with the label in the last one", line=1),
+    )
 
 
 def test_one_column_in_the_first_line_does_not_condemn_the_others() -> None:
@@ -252,7 +255,7 @@ def test_a_hundred_long_lines_are_enough_too() -> None:
 
 def test_too_many_columns_are_refused() -> None:
     assert len(read(b"a " * MAX_COLUMNS).columns) == MAX_COLUMNS - 1
-    assert faults_of(b"a " * (MAX_COLUMNS + 1)) == (Fault("257 columns; at most 256 are read", line=1),)
+    assert faults_of(b"a " * (MAX_COLUMNS + 1)) == (Fault("257 columns; the limit is 256", line=1),)
     assert len(faults_of(b"a X\n" + b"a " * 400 + b"\n")) == 1
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus import formats
-from core.corpus.conllu import FIELDS, read_conllu
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.conllu import FIELDS, read_conllu
 from tests.core.corpus.samples import contents, pieces, rows_of
 
 LINE = 1 << 16
@@ -84,16 +84,16 @@ def test_sentences_have_the_words_they_were_written_with(lengths: list[int], siz
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("1\ta\t_\tX\n", "10 fields apart by tabs are needed, found 4"),
-        ("1 a _ X _ _ _ _ _ _\n", "10 fields apart by tabs are needed, found 1"),
+        ("1\ta\t_\tX\n", "expected 10 tab-separated fields, found 4"),
+        ("1 a _ X _ _ _ _ _ _\n", "expected 10 tab-separated fields, found 1"),
         (word("1", "", *"_" * 8), "the field form is empty"),
         (word("1", "a", "_", "", *"_" * 6), "the field upos is empty"),
-        (word("2", "a", *"_" * 8), "word 1 was expected, found 2"),
-        (word("1-2", "a", *"_" * 8) + word("2", "a", *"_" * 8), "word 1 was expected, found 2"),
+        (word("2", "a", *"_" * 8), "expected word 1, found 2"),
+        (word("1-2", "a", *"_" * 8) + word("2", "a", *"_" * 8), "expected word 1, found 2"),
         *(
             (
                 word(wrong, "a", *"_" * 8),
-                "the first field is not the number of a word, such as 3, nor 3-4 nor 3.1",
+                "the first field must be a word number such as 3, a range such as 3-4 or a node such as 3.1",
             )
             for wrong in (
                 "",
@@ -142,7 +142,7 @@ def test_a_file_without_words_is_empty(text: str) -> None:
         ({"columns": "form,pos"}, "columns", "'pos' is not a field; fields: id, form, lemma"),
         ({"columns": "form,form"}, "columns", "'form' is named twice"),
         ({"columns": ""}, "columns", "at least one field"),
-        ({"columns": "form,upos"}, "label", "the label upos is among the columns"),
+        ({"columns": "form,upos"}, "label", "the label upos must not be one of the columns"),
         ({"label": "tag"}, "label", "'tag' is not a field"),
     ],
 )

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from core.corpus.arrays import numbered
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Column, Corpus
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
+from tagsmith.core.base.arrays import numbered
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.vocabulary import Vocabulary
 from tests.core.corpus.samples import rows_of
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.corpus import formats
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
 from tests.core.corpus.samples import contents, rows_of
 from tests.core.corpus.test_conllu import TEXT as CONLLU
 

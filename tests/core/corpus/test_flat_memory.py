@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 import zstandard
 
-from core.corpus import conll
-from core.corpus.conll import read_conll
-from core.corpus.conllu import read_conllu
-from core.corpus.encoded import decoded
-from core.corpus.segmented import read_segmented
-from core.errors import Invalid, TooLarge
+from tagsmith.core.base.errors import Invalid, TooLarge
+from tagsmith.core.corpus.content_encoding import decoded
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.conllu import read_conllu
+from tagsmith.core.corpus.formats.segmented import read_segmented
 from tests.core.corpus.samples import PeakMemory
 
 MIB = 1 << 20
@@ -96,7 +96,7 @@ def test_a_line_of_100_mb_in_one_chunk_costs_only_the_chunk() -> None:
 def test_a_million_columns_cost_one_fault() -> None:
     with PeakMemory() as peak, pytest.raises(Invalid) as caught:
         read_conll([b"a " * (MIB // 2 - 1) + b"\n"], max_line_bytes=MIB)
-    assert caught.value.faults[0].reason == f"{MIB // 2 - 1} columns; at most 256 are read"
+    assert caught.value.faults[0].reason == f"{MIB // 2 - 1} columns; the limit is 256"
     assert peak.grown_bytes < FLAT_BYTES
 
 

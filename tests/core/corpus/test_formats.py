@@ -1,10 +1,16 @@
 """The registry of formats, and the options of each."""
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from core.corpus import formats
-from core.corpus.options import SegmentedOptions, stored
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus import formats as package
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.base import stored
+from tagsmith.core.corpus.formats.segmented import SegmentedOptions
 from tests.core.corpus.samples import rows_of
 
 
@@ -17,7 +23,7 @@ def test_a_reader_is_found_by_name() -> None:
 
 @pytest.mark.parametrize("name", ["", "CONLL", "conllx", "conll\0"])
 def test_an_unknown_format_is_refused_by_name(name: str) -> None:
-    with pytest.raises(Invalid, match="is not one of: conll") as caught:
+    with pytest.raises(Invalid, match="Use one of: conll, crfsuite, ndjson") as caught:
         formats.reader(name, max_line_bytes=100)
     assert caught.value.code == "unknown_format"
 
@@ -53,3 +59,71 @@ def test_a_wrong_option_is_named(name: str, values: dict[str, str], parameter: s
     assert caught.value.code == "invalid_options"
     (fault,) = caught.value.faults
     assert (fault.parameter, fault.reason) == (parameter, reason)
+
+
+#: A format in one file: one sentence per line, tokens separated by commas.
+TOY = '''
+from tagsmith.core.corpus.formats.base import Format, Options
+from tagsmith.core.corpus.formats.conll import ConllReader
+
+
+class ToyOptions(Options):
+    """No options."""
+
+
+class ToyReader(ConllReader):
+    """Replaces what separates tokens."""
+
+    def feed(self, chunk):
+        super().feed(chunk.replace(b"\\n", b"\\n\\n").replace(b",", b"\\n"))
+
+
+FORMAT = Format(
+    name="a-toy",
+    options=ToyOptions,
+    reader=lambda options, limits: ToyReader(max_line_bytes=limits.max_line_bytes, labelled=options.labelled),
+    writer=lambda corpus, options: iter([b"toy"]),
+    media_type="text/csv",
+)
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    formats._formats.cache_clear()
+    yield
+    formats._formats.cache_clear()
+    sys.modules.pop(f"{package.__name__}.toy", None)
+    vars(package).pop("toy", None)
+
+
+def test_formats_are_listed_in_a_fixed_order() -> None:
+    assert formats.known_formats() == ("conll", "crfsuite", "ndjson", "conllu", "segmented", "brat")
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_format_is_added_with_one_file() -> None:
+    assert formats.known_formats()[-1] == "a-toy"
+    corpus = formats.read([b"a X,b Y\nc Z"], "a-toy", max_line_bytes=100)
+    assert rows_of(corpus) == [[("a", "X"), ("b", "Y")], [("c", "Z")]]
+    assert list(formats.write(corpus, "a-toy")) == [b"toy"]
+    assert formats.media_type("a-toy") == "text/csv"
+    assert set(formats.option_models()["a-toy"].model_fields) == {"labels", "repair", "labelled"}
+    formats.warm()
+
+
+@pytest.mark.usefixtures("toy")
+def test_two_formats_of_one_name_are_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text(TOY.replace("a-toy", "brat"), encoding="utf-8")
+    with pytest.raises(RuntimeError, match="same name"):
+        formats.known_formats()
+
+
+def test_named_attributes_are_written_only_in_formats_that_hold_them() -> None:
+    corpus = formats.read([b"A\tw=a\n"], "crfsuite", max_line_bytes=100)
+    with pytest.raises(Invalid, match=r"Use crfsuite or ndjson\.") as caught:
+        formats.write(corpus, "conll")
+    assert caught.value.code == "unwritable_value"
+    assert list(formats.write(corpus, "ndjson"))

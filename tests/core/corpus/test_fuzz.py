@@ -9,12 +9,12 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.corpus import formats
-from core.corpus.corpus import Corpus
-from core.corpus.encoded import decoded
-from core.corpus.report import report
-from core.corpus.report import warm as warm_report
-from core.errors import TagsmithError
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.corpus.content_encoding import decoded
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.report import report
+from tagsmith.core.corpus.report import warm as warm_report
 from tests.core.corpus.samples import contents, pieces
 
 #: Pieces that text in one of the formats is made of, so that nonsense comes close to sense.

@@ -7,12 +7,12 @@ from itertools import islice
 
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate, known_kinds
-from core.corpus.report import report
-from core.corpus.synthetic.stream import Stream
-from core.errors import Invalid
-from core.evaluate.spans import spans_of
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.report import report
+from tagsmith.core.corpus.synthetic.generate import generate, known_kinds
+from tagsmith.core.corpus.synthetic.stream import Stream
+from tagsmith.core.evaluate.spans import spans_of
 from tests.core.corpus.samples import Sentence, rows_of
 
 KINDS = ["references", "addresses"]
@@ -39,7 +39,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(kind: str) -> None:
 
 def test_the_bytes_do_not_hang_on_the_order_of_hashes() -> None:
     script = (
-        "import hashlib, sys; from core.corpus.generate import generate; "
+        "import hashlib, sys; from tagsmith.core.corpus.synthetic.generate import generate; "
         "print(*(hashlib.sha256(b''.join(generate(k, 300, 1))).hexdigest() for k in ('references', 'addresses')))"
     )
     outputs = {

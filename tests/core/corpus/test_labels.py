@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus.corpus import Column, Corpus
-from core.corpus.labels import LabelCoding, check_labels, converted, recode
-from core.corpus.vocabulary import Vocabulary
-from core.errors import Invalid
-from core.evaluate.spans import Span, spans_of
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.labels.codings import LabelCoding, check_labels, convert, recode
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.evaluate.spans import TokenSpan, spans_of
 from tests.core.corpus.samples import rows_of
 
 CODINGS: tuple[LabelCoding, ...] = get_args(LabelCoding)
@@ -71,7 +72,7 @@ def test_chunks_are_the_same_labels_in_each_coding_as_if_written_one_by_one(
 ) -> None:
     corpus = corpus_of([literal(each, source) for each in chunks])
     assert corpus.labels is not None
-    column = converted(corpus.labels, corpus.offsets, target)
+    column = convert(corpus.labels, corpus.offsets, target)
     names = {each for sentence in chunks for each in literal(sentence, source)}
     if {name.partition("-")[0] for name in names} & {"B", "I", "S"}:  # else classes
         found = labels_of(Corpus(corpus.columns, column, corpus.offsets))
@@ -97,7 +98,7 @@ def test_whatever_the_labels_the_scorer_finds_the_same_spans_afterwards(
         return  # O alone, or U and L without B or I: classes
     corpus = corpus_of(labels)
     assert corpus.labels is not None
-    column = converted(corpus.labels, corpus.offsets, target)
+    column = convert(corpus.labels, corpus.offsets, target)
     again = labels_of(Corpus(corpus.columns, column, corpus.offsets))
     written = {"iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU", "bmes": "BMES"}[target]
     for old, new in zip(labels, again, strict=True):
@@ -128,10 +129,10 @@ def test_a_coding_is_recognised_by_its_tags(coding: LabelCoding | None, labels: 
 
 def test_bilou_is_scored_as_the_chunks_it_says() -> None:
     assert spans_of(["B-X", "L-X", "U-X", "U-Y", "B-X", "I-X", "L-X", "O"]) == [
-        Span("X", 0, 2),
-        Span("X", 2, 3),
-        Span("Y", 3, 4),
-        Span("X", 4, 7),
+        TokenSpan("X", 0, 2),
+        TokenSpan("X", 2, 3),
+        TokenSpan("Y", 3, 4),
+        TokenSpan("X", 4, 7),
     ]
 
 
@@ -141,9 +142,9 @@ def test_faults_are_named_and_nothing_is_changed_unless_repair_is_asked_for() ->
         recode(corpus, "bioes", repair=False)
     assert caught.value.code == "label_faults"
     assert [fault.reason for fault in caught.value.faults] == [
-        "sentence 1, token 1, from 0: I-X after O",
-        "sentence 1, token 2, from 0: I-Y after I-X",
-        "sentence 2, token 0, from 0: I-X at the start of a sentence",
+        "sentence 1, token 1 (counted from 0): I-X after O",
+        "sentence 1, token 2 (counted from 0): I-Y after I-X",
+        "sentence 2, token 0 (counted from 0): I-X at the start of a sentence",
     ]
     mended = recode(corpus, "bioes", repair=True)
     assert mended.repaired == 3
@@ -168,3 +169,10 @@ def test_plain_classes_cannot_be_put_into_a_coding_of_chunks() -> None:
         recode(corpus_of([["NN", "VB"]]), "iob2", repair=True)
     assert caught.value.code == "unknown_label_coding"
     assert caught.value.faults[0].parameter == "labels"
+
+
+@pytest.mark.parametrize("name", ["B", "I"])
+def test_a_coding_of_one_untyped_label_can_be_changed(name: str) -> None:
+    recoded = recode(read_conll([f"a {name}\n".encode()], max_line_bytes=100), "bioes", repair=False).corpus
+    assert recoded.labels is not None
+    assert recoded.labels.vocabulary.strings() == ["S"]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus.conll import read_conll
-from core.corpus.report import CorpusReport, LabelFault, report
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.crfsuite import read_crfsuite
+from tagsmith.core.corpus.report import CorpusReport, LabelFault, report
 
 
 def report_of(*sentences: list[str], words: list[list[str]] | None = None) -> CorpusReport:
@@ -37,6 +38,28 @@ def test_duplicates_and_the_same_words_with_other_labels() -> None:
     found = read_report("a X\nb X\n\na X\nb X\n\na X\nb Y\n\na X\n\nb X\na X\n\na X\nb X\n")
     assert found.duplicate_sentences == 2
     assert found.conflicting_sentences == 1
+
+
+def bags_report(text: str) -> CorpusReport:
+    return report(read_crfsuite([text.encode()], max_line_bytes=1000))
+
+
+def test_sentences_of_attribute_bags_are_duplicates_only_if_their_attributes_and_values_are_equal() -> None:
+    found = bags_report("X\ta\n\nX\tb\n\nX\ta:2\n\nX\ta\tb\n\nX\ta\nX\tb\n\nX\tb\nX\ta\n")
+    assert (found.duplicate_sentences, found.conflicting_sentences) == (0, 0)
+    assert found.vocabulary_sizes == {"attributes": 2, "label": 1}
+
+
+def test_duplicates_among_attribute_bags_have_the_same_attributes_in_any_order() -> None:
+    found = bags_report("X\ta\tb:2\n\nX\tb:2\ta:1\n\nY\ta\tb:2\n\nX\ta\tb:3\n")
+    assert (found.duplicate_sentences, found.conflicting_sentences) == (1, 1)
+
+
+def test_attributes_belong_to_their_token() -> None:
+    found = bags_report("X\ta\tb\nX\tc\n\nX\ta\nX\tb\tc\n\nX\ta\tb\tc\nX\n")
+    assert found.duplicate_sentences == 0
+    without_any = bags_report("X\nX\n\nX\n")
+    assert (without_any.duplicate_sentences, without_any.conflicting_sentences) == (0, 0)
 
 
 def test_an_inside_label_without_its_beginning_is_a_fault_in_iob2() -> None:

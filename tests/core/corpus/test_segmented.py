@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus import segmentation
-from core.corpus.segmentation import LABELS, Coding, Word, words_of
-from core.corpus.segmented import Tags, read_segmented
-from core.errors import Invalid
-from core.evaluate.spans import spans_of
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.formats.segmented import Tags, read_segmented
+from tagsmith.core.corpus.labels import segmentation
+from tagsmith.core.corpus.labels.segmentation import LABELS, Coding, Word, words_of
+from tagsmith.core.evaluate.spans import spans_of
 from tests.core.corpus.samples import contents, pieces, rows_of
 
 LINE = 1 << 16

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpus import vocabulary
-from core.corpus.vocabulary import Vocabulary, hash_bytes, pack, table_capacity
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus import vocabulary
+from tagsmith.core.corpus.vocabulary import Vocabulary, hash_bytes, pack, table_capacity
 
 # Surrogates included: JSON can carry them.
 STRINGS = st.text(st.characters(codec=None, categories=None), max_size=12) | st.sampled_from(

@@ -3,12 +3,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Column, Corpus
-from core.corpus.generate import generate
-from core.corpus.vocabulary import Vocabulary
-from core.corpus.write import write_conll
-from core.errors import Invalid
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.formats.conll import read_conll, write_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.corpus.vocabulary import Vocabulary
 from tests.core.corpus.samples import contents, rows_of
 
 FIELD = st.text(

@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from core.corpus.segmentation import words_of
-from core.corpus.segmented import read_segmented
-from core.evaluate.segmentation import codes_words, evaluate, sentence_counts, vocabulary_score
-from core.learn.problem import gold_of
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.corpus.labels.segmentation import words_of
+from tagsmith.core.evaluate.segmentation import codes_words, evaluate, sentence_counts, vocabulary_score
+from tagsmith.core.learn.problem.problem import gold_of
 
 
 def spans(labels: list[str]) -> set[tuple[int, int]]:

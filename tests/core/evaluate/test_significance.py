@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.evaluate import significance
-from core.evaluate.significance import Bootstrap, bootstrap, f1_of, mcnemar, resampled_f1
-from core.evaluate.spans import evaluate, sentence_counts
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.evaluate import significance
+from tagsmith.core.evaluate.significance import Bootstrap, bootstrap, f1_of, mcnemar, resampled_f1
+from tagsmith.core.evaluate.spans import evaluate, sentence_counts
 
 LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
 MASK = (1 << 64) - 1

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.errors import Invalid
-from core.features import preview
-from core.features.columns import Coder
-from core.features.derived import Derived
-from core.features.presets import PRESETS
-from core.features.spec import FeatureSpec
-from core.learn.loop import train
-from core.model.file import load, save
-from core.model.tagger import Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.features import preview
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.columns.derived import Derived
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.model.file import load, save
+from tagsmith.core.model.tagger import Tagger
+from tests.training import train
 
 
 def _function(**spec: Any) -> Any:
@@ -62,10 +62,10 @@ def test_functions_of_one_value(spec: dict[str, Any], values: dict[str, str | No
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ({"kind": "regex"}, "needs its pattern"),
+        ({"kind": "regex"}, "needs a pattern"),
         ({"kind": "lower", "pattern": "a"}, "takes no pattern"),
         ({"kind": "lower", "take": "test"}, "takes neither take nor dialect"),
-        ({"kind": "regex", "pattern": "a**"}, "a repeat of a repeat"),
+        ({"kind": "regex", "pattern": "a**"}, "A repeat cannot be repeated"),
         ({"kind": "nose"}, "Input should be"),
     ],
 )
@@ -108,11 +108,11 @@ def test_only_the_first_token_of_a_sentence_is_first() -> None:
         (
             {"a": {"kind": "lower", "of": "b"}, "b": {"kind": "shape", "of": "a"}},
             "a",
-            "derive from each other: a, b, a",
+            "derived from each other: a, b, a",
         ),
         ({"a": {"kind": "lower", "of": "nose"}}, "a", "no column 'nose'"),
-        ({"a": {"kind": "lower", "of": 7}}, "a", "no column 7; the corpus has 2 attribute columns"),
-        ({"f": {"kind": "first"}, "a": {"kind": "lower", "of": "f"}}, "a", "nothing derives from 'f'"),
+        ({"a": {"kind": "lower", "of": 7}}, "a", "no column 7. The corpus has 2 attribute columns"),
+        ({"f": {"kind": "first"}, "a": {"kind": "lower", "of": "f"}}, "a", "cannot be derived from 'f'"),
     ],
 )
 def test_where_a_column_comes_from_is_checked(derived: dict[str, Any], pointer: str, reason: str) -> None:
@@ -128,7 +128,7 @@ def test_columns_of_the_corpus_go_by_their_names() -> None:
     assert [place.column for place in features.slots[0]] == [0, 2]
     with pytest.raises(Invalid) as raised:
         FeatureSpec(templates=["xpos"]).resolve(["form", "upos"])
-    assert "numbered from 0 and called form, upos" in raised.value.faults[0].reason
+    assert "numbered from 0 and named form, upos" in raised.value.faults[0].reason
 
 
 def test_a_derived_column_is_computed_once_a_distinct_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_derived_column_is_computed_once_a_distinct_value(monkeypatch: pytest.
     features = FeatureSpec.model_validate(
         {"templates": ["low"], "derived": {"low": {"kind": "lower"}}}
     ).resolve(2)
-    Coder.of(features, corpus).code(corpus)
+    Coder.of(features, corpus).code_corpus(corpus)
     assert sorted(calls) == ["a", "b"]
 
 
@@ -169,7 +169,7 @@ def test_a_model_with_patterns_tags_the_same_from_its_file(tmp_path: Path) -> No
     assert tagger.tag(sentences) == Tagger(model).tag(sentences) == [["O", "B"], ["B", "O", "O"]]
     # The coder of a corpus and that of requests read the same codes.
     other = read_conll([b"The DT O\nIl-3 NN B\n\nDogs NN O\nsat VB O\nnew XX O\n"], max_line_bytes=1000)
-    np.testing.assert_array_equal(again.coder.code(other), tagger.code(sentences).codes)
+    np.testing.assert_array_equal(again.coder.code_corpus(other), tagger.code(sentences).codes)
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))

@@ -5,15 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.features import preview
-from core.features.columns import Coder
-from core.features.index import UNKNOWN, boundary_code, boundary_row, build, edge_slots_of, slots_of
-from core.features.settled import Features
-from core.features.spec import FeatureSpec
-from core.learn import memory
-from core.learn.problem import compile_corpus
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.features import preview
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.columns.codes import UNKNOWN, boundary_code, boundary_row
+from tagsmith.core.features.index import build, edge_slots_of, slots_of
+from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.trainers.sizes import sizes_of
 
 TEXT = b"""\
 The DT O
@@ -84,7 +85,7 @@ def _expanded(corpus: Corpus, features: Features) -> list[list[str]]:
 
 def _built(features: Features, corpus: Corpus):
     coder = Coder.of(features, corpus)
-    codes = coder.code(corpus)
+    codes = coder.code_corpus(corpus)
     return coder, *build(slots_of(features, coder.vocabularies), codes, corpus.offsets, features.cutoff)
 
 
@@ -128,10 +129,10 @@ def test_rare_features_are_dropped(cutoff):
 def test_other_text_finds_the_same_attributes_and_skips_what_is_new():
     corpus, features = _corpus(), _features()
     coder, index, attributes = _built(features, corpus)
-    again = index.look_up(coder.code(_corpus()), corpus.offsets)
+    again = index.look_up(coder.code_corpus(_corpus()), corpus.offsets)
     assert again.rows.tolist() == attributes.rows.tolist()
     other = _corpus(b"Ox NN B\nZebra ZZ O\n")
-    found = index.look_up(coder.code(other), other.offsets)
+    found = index.look_up(coder.code_corpus(other), other.offsets)
     known = {name for names in _expanded(corpus, features) for name in names}
     SHAPES.setdefault("Zebra", "Aaaaa")
     expected = [sum(name in known for name in names) for names in _expanded(other, features)]
@@ -159,13 +160,13 @@ def test_templates_of_the_label_pair_make_features_from_the_second_token_on():
     corpus = _corpus()
     coder = Coder.of(features, corpus)
     slots = edge_slots_of(features, coder.vocabularies)
-    index, attributes = build(slots, coder.code(corpus), corpus.offsets, 1)
+    index, attributes = build(slots, coder.code_corpus(corpus), corpus.offsets, 1)
     assert np.diff(attributes.starts).tolist() == [0, 2, 2, 0, 2, 2, 0]
     # B1:NN three times, not four or five: the first token of a sentence has no label before it.
     assert index.counts.tolist() == [3, 1, 1, 1, 1, 1]
-    again = index.look_up(coder.code(corpus), corpus.offsets)
+    again = index.look_up(coder.code_corpus(corpus), corpus.offsets)
     assert again.rows.tolist() == attributes.rows.tolist()
-    frequent, _ = build(slots, coder.code(corpus), corpus.offsets, 3)
+    frequent, _ = build(slots, coder.code_corpus(corpus), corpus.offsets, 3)
     assert frequent.counts.tolist() == [3]
 
 
@@ -181,7 +182,7 @@ def test_a_preview_names_and_counts_what_is_trained(pairs):
     counts = preview.count(features, corpus)
     problem = compile_corpus(features, corpus).problem
     assert counts.attributes == problem.attributes + problem.edge_attributes == 9
-    assert counts.parameters == memory.sizes_of(problem).parameters
+    assert counts.parameters == sizes_of(problem).parameters
     assert [(t.template, t.attributes, t.occurrences) for t in counts.templates] == [
         ("U1", 3, 7),
         ("B1", 2, 4),

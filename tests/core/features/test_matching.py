@@ -1,27 +1,29 @@
 """Columns that look at sentences and lexicons: in training, on other text, and in a model by itself."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from core import flat_file, specs
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.segmented import read_segmented
-from core.errors import Invalid
-from core.features.columns import Coder
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import compile_corpus
-from core.lexicon.lexicon import Lexicon
-from core.model import file as model_file
-from core.model.build import build_model
-from core.model.file import CorruptModel, load, save
-from core.model.tagger import Tagger
+from tagsmith.core.base import flat_file
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.columns.matched.kinds import MatchedSpec
+from tagsmith.core.features.lexicon.lexicon import Lexicon
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs import kinds
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model import file as model_file
+from tagsmith.core.model.file import CorruptModel, load, save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.build import build_model
 
-ID = "lex_" + "0" * 40
+ID, CLUSTERS, RAW_TEXT = ("lex_" + digit * 40 for digit in "012")
 NAMES = Lexicon(
     "typed",
     ("New York", "New York Times", "York", "Zürich", "Times Square", "paris", "York"),
@@ -104,7 +106,7 @@ def test_training_sentences_see_only_words_of_others_and_other_text_all() -> Non
     # 工作 and 他们 occur in one sentence each, so not there; 上海 inside of 上海市 is a word elsewhere.
     assert found[:8] == ["我们", None, None, "上海", None, None, None, None]
     assert found[8:13] == ["上海", None, None, None, None]
-    other = values(coder, coder.code(segmented("工作 上海市 他们")), "x")
+    other = values(coder, coder.code_corpus(segmented("工作 上海市 他们")), "x")
     assert other == [None, None, "上海", None, None, None, None], "words never seen as values make no feature"
 
 
@@ -129,7 +131,7 @@ def test_full_width_forms_are_read_as_the_plain_ones_when_asked() -> None:
     coder, _ = Coder.trained(
         spec(x={"kind": "word", "n": 2, "fold_width": True}).resolve(corpus.names), corpus
     )
-    assert values(coder, coder.code(segmented("12 个")), "x") == ["12", None, None]
+    assert values(coder, coder.code_corpus(segmented("12 个")), "x") == ["12", None, None]
     assert trained_values(corpus, kind="word", n=2)[1] == WIDE
 
 
@@ -138,7 +140,7 @@ def test_repeats_are_seen_also_of_characters_never_seen_before() -> None:
     coder, codes = Coder.trained(spec(x={"kind": "same"}).resolve(corpus.names), corpus)
     assert values(coder, codes, "x") == ["same", "other", "same", None]
     tagger_text = segmented("嗡 嗡 叫")
-    assert values(coder, coder.code(tagger_text), "x") == ["same", "other", None]
+    assert values(coder, coder.code_corpus(tagger_text), "x") == ["same", "other", None]
 
 
 ALL = {
@@ -148,15 +150,25 @@ ALL = {
     "pair": {"kind": "word-pair", "shortest": 1, "fold_width": True},
     "long": {"kind": "word-length", "side": "inside", "fold_width": True},
     "same": {"kind": "same"},
+    "cluster": {"kind": "cluster", "lexicon": CLUSTERS, "n": 2},
+    "text": {"kind": "text", "lexicon": RAW_TEXT, "measure": "right-variety"},
 }
+LEXICONS = {
+    ID: Lexicon("words", ("上海", "Ab"), ()),
+    CLUSTERS: Lexicon("clusters", ("上", "海", "我"), ("001", "0011", "1")),
+    RAW_TEXT: Lexicon("text", ("上海好", "大上海人", "去上海"), ()),
+}
+
+
+def test_every_kind_of_matched_column_is_tested_here() -> None:
+    kinds = {get_args(each.model_fields["kind"].annotation)[0] for each in get_args(MatchedSpec)}
+    assert kinds == {column["kind"] for column in ALL.values()}
 
 
 @pytest.fixture(scope="module")
 def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = segmented(SEGMENTED)
-    compiled = compile_corpus(
-        spec(**ALL).resolve(corpus.names), corpus, {ID: Lexicon("words", ("上海", "Ab"), ())}
-    )
+    compiled = compile_corpus(spec(**ALL).resolve(corpus.names), corpus, LEXICONS)
     problem = compiled.problem
     weights = np.random.default_rng(1).normal(size=(problem.attributes + len(problem.labels)) * problem.width)
     path = tmp_path_factory.mktemp("model") / "model"
@@ -169,8 +181,8 @@ def test_a_model_by_itself_sees_in_lists_of_strings_what_it_sees_in_a_corpus(mod
     text = f"他们 在 上海市 工作 {WIDE} 个 12 个\naB 嗡嗡 上海\n我们 去 上海\n"
     corpus = segmented(text)
     lines = [list(line.replace(" ", "")) for line in text.strip().split("\n")]
-    assert np.array_equal(tagger.code(lines).codes, tagger.model.coder.code(corpus))
-    codes = tagger.model.coder.code(corpus)
+    assert np.array_equal(tagger.code(lines).codes, tagger.model.coder.code_corpus(corpus))
+    codes = tagger.model.coder.code_corpus(corpus)
     assert all((codes[i] >= 0).any() for i in range(len(codes)))
 
 
@@ -187,7 +199,11 @@ def test_saving_what_was_loaded_gives_the_same_bytes(model_path: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "part", ["matcher.0.of_base", "matcher.0.rows", "matcher.1.entries", "matched.0.value_of"]
+    "part",
+    [
+        *("matcher.0.of_base", "matcher.0.rows", "matcher.1.entries", "matched.0.value_of"),
+        *("matcher.2.kinds", "matcher.3.kinds"),
+    ],
 )
 def test_a_file_whose_lexicon_leads_nowhere_is_refused(model_path: Path, tmp_path: Path, part: str) -> None:
     source = flat_file.FlatFile.open(model_path, model_file.MAGIC)
@@ -239,5 +255,5 @@ def test_a_column_said_wrongly_is_refused_with_its_place(column: dict[str, Any],
         "features": {"templates": "U:%x[0,x]", "derived": {"x": column}},
     }
     with pytest.raises(Invalid) as caught:
-        specs.check_against(specs.parse_job(body), ["0"])
+        kinds.parse_job(body).features.resolve(["0"])
     assert [fault.pointer for fault in caught.value.faults] == [pointer]

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import Invalid
-from core.features.printing import print_crfpp, print_short, print_wapiti
-from core.features.short import parse_short
-from core.features.template import MAX_ROW, MAX_TEMPLATES, Slot, Template, parse_crfpp
-from core.features.wapiti import parse_wapiti
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.features.templates.printing import print_crfpp, print_short, print_wapiti
+from tagsmith.core.features.templates.short import parse_short
+from tagsmith.core.features.templates.template import MAX_ROW, MAX_TEMPLATES, Slot, Template
+from tagsmith.core.features.templates.wapiti import parse_wapiti
 
 PARSERS: dict[str, Any] = {"crf++": parse_crfpp, "wapiti": parse_wapiti, "short": parse_short}
 PRINTERS: dict[str, Any] = {"crf++": print_crfpp, "wapiti": print_wapiti, "short": print_short}
@@ -46,17 +47,17 @@ def test_a_number_sign_starts_a_comment_anywhere_in_a_pattern() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("u:%x[0,0]\nx:%x[0,0]", 2, "starts with u, b or *; this line starts with 'x'"),
+        ("u:%x[0,0]\nx:%x[0,0]", 2, "starts with u, b or *. This line starts with 'x'"),
         (" u:%x[0,0]", 1, "starts with ' '"),
-        ("u:%y[0,0]", 1, "near '%y[0,0]'"),
-        ("u:%x[0,0", 1, "near"),
-        ("u:%x[0 ,0]", 1, "near"),
+        ("u:%y[0,0]", 1, "not '%y[0,0]'"),
+        ("u:%x[0,0", 1, "Write a command as"),
+        ("u:%x[0 ,0]", 1, "Write a command as"),
         ("u:%t[0,0]", 1, "%t takes a regular expression"),
         ('u:%x[0,0,"a"]', 1, "%x takes no regular expression"),
-        ('u:%m[0,0,"a]', 1, "near"),
-        ('u:%t[0,0,"*a"]', 1, "'*' without a character before it"),
+        ('u:%m[0,0,"a]', 1, "Write a command as"),
+        ('u:%t[0,0,"*a"]', 1, "No character is before '*'"),
         ("u:%x[99,0]", 1, "out of range"),
-        ("u:%x[*1,0]", 1, "offsets read from a column"),
+        ("u:%x[*1,0]", 1, "Offsets read from a column"),
         ("u:" + "%x[0,0]" * 65, 1, "at most 64 values"),
     ],
 )
@@ -90,20 +91,20 @@ def test_a_join_parses_to_the_structure_of_a_template() -> None:
     ("entries", "pointer", "reason"),
     [
         ([["word[0]"], 3], "/1", "a place, a list of places, or an object"),
-        ([["word[0]", "word["]], "/0/1", "a place is a column and an offset"),
-        ([["word[0]", None]], "/0/1", "a place is a column and an offset"),
+        ([["word[0]", "word["]], "/0/1", "A place is a column and an offset"),
+        ([["word[0]", None]], "/0/1", "A place is a column and an offset"),
         (["word[99]"], "/0", "out of range"),
         (["word[@0]"], "/0", "count from @1"),
-        ([[]], "/0", "a join of nothing"),
+        ([[]], "/0", "The join is empty"),
         ([{"join": "word"}], "/0/join", "a list of places"),
         ([{"join": ["word"], "edge": "yes"}], "/0/edge", 'false, true or "both"'),
         ([{"join": ["word"], "edge": 1}], "/0/edge", 'false, true or "both"'),
         ([{"join": ["word"], "name": ""}], "/0/name", "1 to 200 characters"),
         ([{"join": ["word"], "name": "a\nb"}], "/0/name", "control character"),
-        ([{"joint/s": ["word"]}], "/0/joint~1s", "join, edge and name only"),
+        ([{"joint/s": ["word"]}], "/0/joint~1s", "only join, edge and name"),
         ([{"edge": False}], "/0/join", "needs a name"),
         ([{"join": ["word"] * 65}], "/0", "at most 64"),
-        ([], None, "no template found"),
+        ([], None, "No template found"),
     ],
 )
 def test_a_join_that_does_not_parse_is_pointed_at(
@@ -205,7 +206,7 @@ def test_what_another_syntax_can_say_it_says_with_the_same_places_and_the_same_s
     templates = PARSERS[source[0]](source[1])
     printed, refusal = _tried(PRINTERS[other], templates)
     if refusal is not None:
-        assert (refusal.code, bool(refusal.faults)) == ("unsayable_template", True)
+        assert (refusal.code, bool(refusal.faults)) == ("template_not_expressible", True)
         return
     again = PARSERS[other](printed)
     assert [(t.kind, t.slots) for t in again] == [(t.kind, t.slots) for t in templates]
@@ -242,7 +243,7 @@ def test_printing_in_another_syntax(syntax: str, source: Any, other: str, printe
     [
         ("wapiti", "u:%x[@1,0]", "crf++", "counted from the ends"),
         ("wapiti", 'u:%t[0,0,"a"]', "crf++", "no tests, matches or folding"),
-        ("wapiti", "u:%X[0,0]", "short", "derived columns in this form"),
+        ("wapiti", "u:%X[0,0]", "short", "short form has no tests"),
         ("crf++", "U:%x[-6,0]", "wapiti", "more than 5 outside"),
         ("wapiti", "u:%x[-6,0]", "short", "more than 5 outside"),
         ("crf++", "U#:%x[0,0]", "wapiti", "start a comment"),
@@ -260,7 +261,7 @@ def test_what_a_syntax_cannot_say_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(Invalid) as raised:
         PRINTERS[other](PARSERS[syntax](source))
-    assert raised.value.code == "unsayable_template"
+    assert raised.value.code == "template_not_expressible"
     assert reason in raised.value.faults[0].reason
 
 
@@ -288,7 +289,7 @@ def test_any_text_parses_or_is_refused_with_a_line(text: str, syntax: str) -> No
     templates, refusal = _tried(PARSERS[syntax], text)
     if refusal is not None:
         assert refusal.code == "invalid_template"
-        assert all(f.line is not None or "no template found" in f.reason for f in refusal.faults)
+        assert all(f.line is not None or "No template found" in f.reason for f in refusal.faults)
     else:
         assert PARSERS[syntax](PRINTERS[syntax](templates)) == templates
 
@@ -299,5 +300,5 @@ def test_any_list_parses_or_is_refused_with_a_pointer(entries: list[Any]) -> Non
     if refusal is not None:
         assert refusal.code == "invalid_template"
         assert all(
-            (f.pointer or "").startswith("/") or "no template found" in f.reason for f in refusal.faults
+            (f.pointer or "").startswith("/") or "No template found" in f.reason for f in refusal.faults
         )

@@ -1,9 +1,10 @@
 import pytest
 
-from core.errors import Invalid
-from core.features.presets import PRESETS
-from core.features.spec import FeatureSpec
-from core.features.template import Slot, parse_crfpp
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.features.templates.crfpp import parse_crfpp
+from tagsmith.core.features.templates.template import Slot
 
 CRFPP = """\
 # Unigram
@@ -96,7 +97,7 @@ def test_presets_fit_corpora_of_any_width(preset, columns):
     ("spec", "reason"),
     [
         ({"templates": "U00:%x[0,2]"}, "no column 2"),
-        ({"templates": "U00:%x[0,nose]"}, "no derived column 'nose'"),
+        ({"templates": "U00:%x[0,nose]"}, "no column 'nose', neither derived"),
         ({"templates": "U0:%x[0,low]", "derived": {"low": {"kind": "lower", "of": 7}}}, "no column 7"),
     ],
 )

@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.errors import Invalid
-from core.features import preview
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import compile_corpus
-from core.model.build import build_model
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.features import preview
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.pipeline.build import build_model
 
 TEXT = """\
 Él PRP O

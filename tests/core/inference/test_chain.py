@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from core.inference import chain as ch
-from core.inference import log_chain
-from core.inference import vector as v
+from tagsmith.core.base import simd as v
+from tagsmith.core.inference import chain as ch
+from tagsmith.core.inference import log_chain
 from tests import naive
 
 SHAPES = [(1, 1), (1, 4), (2, 2), (3, 3), (5, 3), (6, 2), (4, 5), (3, 9)]

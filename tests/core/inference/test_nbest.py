@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.inference import constraints as co
-from core.inference import nbest as nb
-from core.inference import vector as v
-from core.inference.chain import viterbi
+from tagsmith.core.base import simd as v
+from tagsmith.core.inference import constraints as co
+from tagsmith.core.inference import nbest as nb
+from tagsmith.core.inference.chain import viterbi
 from tests import naive
 
 SHAPES = [(1, 1), (1, 4), (2, 2), (3, 3), (5, 3), (6, 2), (4, 5), (3, 9)]

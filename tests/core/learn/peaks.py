@@ -5,10 +5,10 @@ import re
 import sys
 from pathlib import Path
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate
-from core.learn.loop import train
-from core.specs import TrainSpec
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tests.training import train
 
 PROC = Path("/proc/self")
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from core.learn.evaluation import Weights
-from core.learn.problem import Problem
-from core.learn.trainer import State, Trainer
+from tagsmith.core.learn.problem.problem import Problem
+from tagsmith.core.learn.trainers.base import State, Trainer
+from tagsmith.core.learn.weights.scoring import Weights
 
 
 def all_rows(weights: Weights) -> NDArray[Any]:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from core import specs
-from core.corpus import conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import TagsmithError
-from core.learn.loop import train
-from core.learn.registry import EXAMPLES
-from core.learn.schedule import Schedule
-from core.steps import finished
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs import kinds
+from tagsmith.core.learn.trainers.registry import EXAMPLES
+from tagsmith.core.learn.trainers.sgd.schedule import Schedule
+from tests.training import train
 
 #: Which makes a run long, not odd.
 PASSES = "passes"
@@ -55,7 +55,7 @@ def test_no_number_that_a_spec_allows_breaks_a_trainer(corpus: Corpus, kind: typ
         trainer = {**base, PASSES: 7, **case}
         posted = {"kind": "train", "model": "m", "corpus": "crp_x", "features": WORDS, "trainer": trainer}
         try:
-            learned = finished(train(specs.parse_job(posted), corpus, None))
+            learned = finished(train(kinds.parse_job(posted), corpus, None))
         except TagsmithError:
             continue
         assert math.isfinite(learned.objective), case

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.learn import updates
-from core.learn.asgd import Asgd, AsgdSpec
-from core.learn.order import pass_order
-from core.learn.pairs import mask_of, pairs_of, seen_marks
-from core.learn.schedule import Schedule
-from core.learn.sgd import Sgd, SgdSpec
-from core.learn.sgd_l1 import SgdL1, SgdL1Spec
+from tagsmith.core.learn.trainers.order import pass_order
+from tagsmith.core.learn.trainers.sgd import updates
+from tagsmith.core.learn.trainers.sgd.asgd import Asgd, AsgdSpec
+from tagsmith.core.learn.trainers.sgd.schedule import Schedule
+from tagsmith.core.learn.trainers.sgd.sgd import Sgd, SgdSpec
+from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1, SgdL1Spec
+from tagsmith.core.learn.weights.pairs import mask_of, pairs_of, seen_marks
 from tests import naive
 from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem

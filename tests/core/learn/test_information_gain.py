@@ -6,17 +6,17 @@ from itertools import pairwise
 
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.features import preview
-from core.features.settled import only
-from core.features.spec import FeatureSpec, InformationGain
-from core.learn.information_gain import compile_selected, rank, record
-from core.learn.loop import train
-from core.learn.problem import compile_corpus
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features import preview
+from tagsmith.core.features.resolving import only
+from tagsmith.core.features.spec import FeatureSpec, InformationGain
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.information_gain import compile_selected, rank, record
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tests.training import train
 
 SPEC = FeatureSpec.model_validate(
     {
@@ -84,7 +84,7 @@ def test_what_is_compiled_has_only_the_templates_kept_and_the_pair_of_labels(cor
     compiled, ranked = compile_selected(spec, corpus)
     kept = {each.template for each in ranked if each.kept}
     assert {t for t in compiled.features.templates if t.slots} == kept
-    assert len({template.made for template in kept}) == 4
+    assert len({template.feature_group for template in kept}) == 4
     assert compiled.features.edges
     alone = compile_corpus(only(SPEC.resolve(corpus.names), {*kept, *_plain(SPEC, corpus)}), corpus)
     assert compiled.problem.attributes == alone.problem.attributes

@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import Invalid
-from core.learn.loop import Progress, TrainResult, is_flat, train
-from core.model.file import save
-from core.model.tagger import Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.run.loop import Progress, score_name
+from tagsmith.core.learn.run.stopping import is_flat
+from tagsmith.core.model.file import save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.train import TrainResult
+from tests.training import train
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +163,32 @@ def test_dev_labels_that_training_never_saw_count_as_wrong(corpus: Corpus):
     _, result = _run(_spec(trainer={"kind": "sgd-l1", "passes": 1}), corpus, dev)
     assert result.metrics["dev"]["gold"] == 1
     assert result.metrics["dev"]["correct"] == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "score"),
+    [
+        ("B-X I-X O", "f1"),
+        ("B I O", "f1"),
+        ("B I E S O", "f1"),
+        ("B M E S", "f1"),
+        ("NN VB O", "accuracy"),
+        ("B N V", "accuracy"),
+    ],
+)
+def test_the_score_is_f1_where_labels_code_spans_or_words(labels: str, score: str):
+    assert score_name(tuple(labels.split())) == score
+
+
+def test_untyped_spans_are_scored_by_f1():
+    text = b"a B\nb I\nc O\n\nd O\ne O\n"
+    dev = read_conll([b"a B\nc I\nb O\n\nd O\n"], max_line_bytes=100)
+    features = {"templates": "U:%x[0,0]"}
+    spec = _spec(features=features, trainer={"kind": "averaged-perceptron", "passes": 2})
+    _, result = _run(spec, read_conll([text], max_line_bytes=100), dev)
+    found = result.metrics["dev"]
+    assert found["f1"] != found["accuracy"]
+    assert result.curve[-1]["dev_score"] == found["f1"]
 
 
 def test_an_unlabelled_corpus_cannot_be_trained_on():

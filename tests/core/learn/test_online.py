@@ -8,52 +8,51 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from core.corpus.conll import read_conll
-from core.errors import Invalid
-from core.learn.adf import Adaptive, AdfSpec, MadfSpec
-from core.learn.confidence import ArowSpec, Confidence, CwSpec
-from core.learn.dca import Dca, DcaSpec
-from core.learn.evaluation import Weights
-from core.learn.loop import train
-from core.learn.order import pass_order
-from core.learn.pairs import seen_marks
-from core.learn.passive_aggressive import MiraSpec, PassiveAggressive, PassiveAggressiveSpec
-from core.learn.perceptron import AveragedPerceptronSpec, Perceptron, PerceptronSpec
-from core.learn.registry import AnyTrainerSpec, trainer_of
-from core.learn.schedule import Schedule
-from core.model.file import save
-from core.model.tagger import Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.trainers.adaptive.adf import AdfSpec
+from tagsmith.core.learn.trainers.adaptive.madf import MadfSpec
+from tagsmith.core.learn.trainers.margin.arow import ArowSpec
+from tagsmith.core.learn.trainers.margin.averaged_perceptron import AveragedPerceptronSpec
+from tagsmith.core.learn.trainers.margin.cw import CwSpec
+from tagsmith.core.learn.trainers.margin.dca import DcaSpec
+from tagsmith.core.learn.trainers.margin.mira import MiraSpec
+from tagsmith.core.learn.trainers.margin.pa import PassiveAggressiveSpec
+from tagsmith.core.learn.trainers.margin.perceptron import PerceptronSpec
+from tagsmith.core.learn.trainers.order import pass_order
+from tagsmith.core.learn.trainers.registry import AnyTrainerSpec
+from tagsmith.core.learn.trainers.sgd.schedule import Schedule
+from tagsmith.core.learn.weights.pairs import seen_marks
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.file import save
+from tagsmith.core.model.tagger import Tagger
 from tests import naive_online
 from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem
+from tests.training import train
 
-#: (trainer class, spec, twin's rule, its limit, costs by label or none, averaged)
+#: (spec, twin's rule, its limit, costs by label or none, averaged)
 LEARNERS = {
-    "perceptron": (Perceptron, PerceptronSpec(), "perceptron", 1.0, False, False),
-    "averaged": (Perceptron, AveragedPerceptronSpec(), "perceptron", 1.0, False, True),
-    "pa-1": (PassiveAggressive, PassiveAggressiveSpec(C=0.2), "pa", 0.2, True, True),
-    "pa-2": (PassiveAggressive, PassiveAggressiveSpec(C=0.2, variant="II"), "pa-2", 0.2, True, True),
-    "pa-predicted": (
-        PassiveAggressive,
-        PassiveAggressiveSpec(C=0.2, update="prediction"),
-        "pa",
-        0.2,
-        True,
-        True,
-    ),
-    "mira": (PassiveAggressive, MiraSpec(), "pa", inf, True, True),
-    "mira-2": (PassiveAggressive, MiraSpec(C=0.3, variant="II"), "pa-2", 0.3, True, True),
-    "dca-crf": (Dca, DcaSpec(l2=2.0), "dca-crf", 0.5, False, True),
-    "dca-svm": (Dca, DcaSpec(l2=4.0, loss="svm"), "pa", 0.25, True, True),
-    "arow": (Confidence, ArowSpec(r=0.7), "arow", 0.7, True, False),
-    "cw": (Confidence, CwSpec(confidence=0.8), "cw", NormalDist().inv_cdf(0.8), True, False),
+    "perceptron": (PerceptronSpec(), "perceptron", 1.0, False, False),
+    "averaged": (AveragedPerceptronSpec(), "perceptron", 1.0, False, True),
+    "pa-1": (PassiveAggressiveSpec(C=0.2), "pa", 0.2, True, True),
+    "pa-2": (PassiveAggressiveSpec(C=0.2, variant="II"), "pa-2", 0.2, True, True),
+    "pa-predicted": (PassiveAggressiveSpec(C=0.2, update="prediction"), "pa", 0.2, True, True),
+    "mira": (MiraSpec(), "pa", inf, True, True),
+    "mira-2": (MiraSpec(C=0.3, variant="II"), "pa-2", 0.3, True, True),
+    "dca-crf": (DcaSpec(l2=2.0), "dca-crf", 0.5, False, True),
+    "dca-svm": (DcaSpec(l2=4.0, loss="svm"), "pa", 0.25, True, True),
+    "arow": (ArowSpec(r=0.7), "arow", 0.7, True, False),
+    "cw": (CwSpec(confidence=0.8), "cw", NormalDist().inv_cdf(0.8), True, False),
 }
 
 
-def _exact(trainer_class, spec):
-    return type("Exact", (trainer_class,), {"dtype": np.float64})(spec)
+def _exact(spec):
+    trainer = spec.make(1)
+    trainer.dtype = np.float64
+    return trainer
 
 
 def _start(problem):
@@ -72,7 +71,7 @@ def _start(problem):
     ["plain", "valued", "no-edges", "batch", "seen", "rich", "rich no-edges", "rich batch", "rich seen"],
 )
 def test_weights_equal_the_literal_learner(name, variant):
-    trainer_class, spec, rule, limit, costly, averaged = LEARNERS[name]
+    spec, rule, limit, costly, averaged = LEARNERS[name]
     problem, twins = random_problem(
         15,
         sentences=9,
@@ -84,7 +83,7 @@ def test_weights_equal_the_literal_learner(name, variant):
     )
     batch = 4 if "batch" in variant else 1
     start, init = _start(problem)
-    weights = trained(problem, 3, _exact(trainer_class, spec.model_copy(update={"batch": batch})), init=init)
+    weights = trained(problem, 3, _exact(spec.model_copy(update={"batch": batch})), init=init)
     last, mean = naive_online.online(
         twins,
         (problem.attributes, 3, problem.edge_attributes),
@@ -109,7 +108,7 @@ def test_costs_weigh_the_labels_that_must_not_be_missed(update):
     problem, twins = random_problem(16, sentences=9)
     spec = PassiveAggressiveSpec(C=0.3, update=update, costs={"L0": 0.2, "L2": 5.0})
     start, init = _start(problem)
-    weights = trained(problem, 2, _exact(PassiveAggressive, spec), init=init)
+    weights = trained(problem, 2, _exact(spec), init=init)
     _, mean = naive_online.online(
         twins,
         (problem.attributes, 3),
@@ -126,25 +125,25 @@ def test_costs_weigh_the_labels_that_must_not_be_missed(update):
 def test_a_cost_for_an_unknown_label_is_pointed_at():
     problem, _ = random_problem(16)
     with pytest.raises(Invalid) as raised:
-        trained(problem, 1, PassiveAggressive(PassiveAggressiveSpec(costs={"nose": 1.0})))
+        trained(problem, 1, PassiveAggressiveSpec(costs={"nose": 1.0}).make(1))
     assert raised.value.faults[0].pointer == "/trainer/costs/nose"
 
 
 @pytest.mark.parametrize("edge_attributes", [0, 5])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(name, edge_attributes):
-    trainer_class, spec, *_ = LEARNERS[name]
+    spec, *_ = LEARNERS[name]
     problem, _ = random_problem(17, sentences=20, edge_attributes=edge_attributes)
-    trainer = trainer_class(spec)
+    trainer = spec.make(1)
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_state_is_at_most_two_vectors_over_the_parameters(name):
-    trainer_class, spec, *_ = LEARNERS[name]
+    spec, *_ = LEARNERS[name]
     problem, _ = random_problem(17, sentences=20)
-    state = trainer_class(spec).start(problem)
+    state = spec.make(1).start(problem)
     rows = (problem.attributes + len(problem.labels)) * problem.width
     assert sum(array.size for array in state.values()) <= 2 * rows + 8
 
@@ -160,11 +159,11 @@ def test_a_run_holds_at_most_three_vectors_with_the_one_that_is_read_out(kind, v
         spec = spec.model_copy(update={"schedule": Schedule(eta0=0.1)})
     elif kind == "adf":
         spec = spec.model_copy(update={"c": 0.1})
-    trainer = trainer_of(spec, 1)
+    trainer = spec.make(1)
     vector = 4 * (problem.attributes + len(problem.labels)) * problem.width
     trained(problem, 1, trainer)  # loads the kernels, whose memory is not the trainer's
     tracemalloc.start()
-    weights = trained(problem, 1, trainer_of(spec, 1))
+    weights = trained(problem, 1, spec.make(1))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert weights.values.nbytes == vector
@@ -194,38 +193,60 @@ def test_costs_in_a_spec_decide_what_is_said_of_an_ambiguous_word(trainer, costs
     assert Tagger.open(tmp_path / "model").tag([["x"]]) == [[expected]]
 
 
+#: (sentences of a batch, sentences in all): whole batches, and a last one that is smaller.
+BATCHES = [(1, 24), (2, 24), (5, 23), (40, 23)]
+
+
 @pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 4)])
-@pytest.mark.parametrize("batch", [1, 2])
-def test_adf_paid_lazily_equals_adf_swept(valued, rich, batch):
-    problem, twins = random_problem(31, sentences=24, attributes=12, valued=valued, edge_attributes=rich)
+@pytest.mark.parametrize(("batch", "count"), BATCHES)
+def test_adf_paid_lazily_equals_adf_swept(valued, rich, batch, count):
+    problem, twins = random_problem(31, sentences=count, attributes=12, valued=valued, edge_attributes=rich)
     spec = AdfSpec(l2=3.0, c=0.3, alpha=0.9, beta=0.5, window=4 * batch, batch=batch)
-    weights = trained(problem, 3, _exact(Adaptive, spec))
-    orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
-    expected = naive_online.adaptive(
-        twins, (12, 3, rich), orders, [[0.3] * 24] * 3, 3.0, window=4, alpha=0.9, beta=0.5, batch=batch
-    )
+    weights = trained(problem, 3, _exact(spec))
+    orders = [pass_order(count, 3, number) for number in (1, 2, 3)]
+    expected = naive_online.adf(twins, (12, 3, rich), orders, 0.3, 3.0, q=4, alpha=0.9, beta=0.5, batch=batch)
     np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("batch", "rich"), [(1, 0), (2, 0), (2, 4)])
-def test_madf_paid_lazily_equals_madf_swept(batch, rich):
-    problem, twins = random_problem(32, sentences=24, attributes=12, edge_attributes=rich)
+@pytest.mark.parametrize("rich", [0, 4])
+@pytest.mark.parametrize(("batch", "count"), BATCHES)
+def test_madf_paid_lazily_equals_madf_swept(batch, count, rich):
+    problem, twins = random_problem(32, sentences=count, attributes=12, edge_attributes=rich)
     spec = MadfSpec(l2=3.0, a=0.1, b=0.8, schedule=Schedule(kind="bottou", eta0=0.4), batch=batch)
-    weights = trained(problem, 3, _exact(Adaptive, spec))
+    weights = trained(problem, 3, _exact(spec))
     frequency = np.zeros((problem.rows, 3))
     for sentence in twins:
         frequency += naive_online.features(sentence, sentence.gold, (12, 3, rich), edges=True)
-    scale = 1 / (1 / 0.8 + (1 / 0.1 - 1 / 0.8) * frequency / problem.tokens)
-    rates = [[0.4 / (1 + 3.0 / 24 * 0.4 * (p * 24 + k)) for k in range(24)] for p in range(3)]
-    orders = [pass_order(24, 3, number) for number in (1, 2, 3)]
-    expected = naive_online.adaptive(twins, (12, 3, rich), orders, rates, 3.0, scale=scale, batch=batch)
+    b = 1 / (1 / 0.8 + (1 / 0.1 - 1 / 0.8) * frequency / problem.tokens)
+    etas = [[0.4 / (1 + 3.0 / count * 0.4 * (p * count + k)) for k in range(count)] for p in range(3)]
+    orders = [pass_order(count, 3, number) for number in (1, 2, 3)]
+    expected = naive_online.madf(twins, (12, 3, rich), orders, etas, 3.0, b=b, batch=batch)
     np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-9)
+
+
+def test_the_decay_of_adf_is_the_published_one_to_the_second_order():
+    problem, twins = random_problem(31, sentences=23, attributes=12)
+    weights = trained(problem, 3, _exact(AdfSpec(l2=0.01, c=0.3, window=20, batch=5)))
+    orders = [pass_order(23, 3, number) for number in (1, 2, 3)]
+    expected = naive_online.adf(
+        twins,
+        (12, 3, 0),
+        orders,
+        0.3,
+        0.01,
+        q=4,
+        alpha=0.995,
+        beta=0.6,
+        batch=5,
+        shrink=naive_online.published,
+    )
+    np.testing.assert_allclose(all_rows(weights), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("spec", [AdfSpec(), MadfSpec()], ids=["adf", "madf"])
 def test_adaptive_runs_resume_and_find_their_rate(spec):
     problem, _ = random_problem(33, sentences=30, edge_attributes=3)
-    trainer = Adaptive(spec)
+    trainer = spec.make(1)
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert state["eta0"][0] > 0
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from core.errors import Invalid
-from core.learn.evaluation import Weights
-from core.learn.order import pass_order
-from core.learn.pairs import seen_marks
-from core.learn.prox_grad import ProxGrad, ProxGradSpec
-from core.learn.templates import Templates, precedes
-from core.specs import parse_job
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.jobs.kinds import parse_job
+from tagsmith.core.learn.problem.groups import Templates, precedes
+from tagsmith.core.learn.trainers.order import pass_order
+from tagsmith.core.learn.trainers.proximal.prox_grad import ProxGrad, ProxGradSpec
+from tagsmith.core.learn.weights.pairs import seen_marks
+from tagsmith.core.learn.weights.scoring import Weights
 from tests import naive_prox
 from tests.core.learn.runs import all_rows, resumed, run_to, trained
 from tests.core.problems import random_problem

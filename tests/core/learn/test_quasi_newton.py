@@ -1,6 +1,8 @@
 """Batch gradient, L-BFGS and OWL-QN: against finite differences, a generic solver, and CRFsuite."""
 
+import gc
 import re
+import weakref
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,13 +11,15 @@ import pycrfsuite
 import pytest
 from scipy.optimize import minimize
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate
-from core.features.spec import FeatureSpec
-from core.learn.batch import Batch
-from core.learn.lbfgs import LbfgsSpec, OwlqnSpec, QuasiNewton
-from core.learn.problem import Problem, compile_corpus
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.trainers.batch import training
+from tagsmith.core.learn.trainers.batch.gradient import Batch
+from tagsmith.core.learn.trainers.batch.lbfgs import LbfgsSpec
+from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
 from tests import naive
 from tests.core.learn.runs import resumed, run_to
 from tests.core.problems import random_problem
@@ -104,8 +108,8 @@ def problem() -> Problem:
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_any_number_of_threads_gives_the_same_bits(problem, threads, monkeypatch):
-    monkeypatch.setattr("core.learn.batch.PIECE_TOKENS", 200)
-    monkeypatch.setattr("core.learn.batch.PIECE_CELLS", 2000)
+    monkeypatch.setattr("tagsmith.core.learn.trainers.batch.gradient.PIECE_TOKENS", 200)
+    monkeypatch.setattr("tagsmith.core.learn.trainers.batch.gradient.PIECE_CELLS", 2000)
     one, many = Batch.of(problem, 1), Batch.of(problem, threads)
     w = np.random.default_rng(2).normal(size=one.parameters)
     assert len(one._scratch.sentences) > 3
@@ -117,7 +121,7 @@ def test_any_number_of_threads_gives_the_same_bits(problem, threads, monkeypatch
 
 
 def _trained(problem, spec, threads=1):
-    trainer = QuasiNewton(spec, threads)
+    trainer = spec.make(threads)
     state = trainer.start(problem)
     curve = [r.objective for r in trainer.passes(problem, state, 1) if r.pass_done]
     return trainer, state, curve
@@ -172,7 +176,7 @@ def test_a_stronger_penalty_leaves_fewer_features(problem):
 
 @pytest.mark.parametrize("spec", [LbfgsSpec(), OwlqnSpec()], ids=["lbfgs", "owlqn"])
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(problem, spec):
-    trainer = QuasiNewton(spec, 1)
+    trainer = spec.make(1)
     straight = run_to(problem, trainer.start(problem), 25, trainer)
     assert straight["w"].tobytes() == resumed(problem, 12, 25, trainer)["w"].tobytes()
 
@@ -212,3 +216,29 @@ def test_the_optimum_is_crfsuites(problem, params, spec, tmp_path: Path):
     _, _, curve = _trained(problem, spec)
     assert curve[-1] <= min(theirs) * (1 + 1e-6)
     assert curve[-1] >= min(theirs) * (1 - 1e-4)
+
+
+def test_a_run_that_turns_to_float64_frees_its_float32_arrays(monkeypatch):
+    problem, _ = random_problem(7, sentences=20, labels=3)
+    made, real_of, real_step = [], Batch.of.__func__, training.step
+
+    def recorded(cls, *args):
+        batch = real_of(cls, *args)
+        made.append(weakref.ref(batch))
+        return batch
+
+    def no_step_in_float32(objective, *args):
+        if objective.batch._scratch.dtype is np.float32:
+            return None
+        return (yield from real_step(objective, *args))
+
+    monkeypatch.setattr(Batch, "of", classmethod(recorded))
+    monkeypatch.setattr(training, "step", no_step_in_float32)
+    trainer = OwlqnSpec(l1=0.1, tolerance=1e-4).make(1)
+    state = trainer.start(problem)
+    reports = trainer.passes(problem, state, 1)
+    while not next(reports).pass_done:
+        pass
+    gc.collect()
+    assert state["double"][0] == 1
+    assert [each() is not None for each in made] == [False, True]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.learn.schedule import Schedule, calibrate
+from tagsmith.core.learn.trainers.sgd.schedule import Schedule, calibrate
 
 
 @pytest.mark.parametrize(

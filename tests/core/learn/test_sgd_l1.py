@@ -5,14 +5,15 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from core.inference import chain as ch
-from core.inference import vector as v
-from core.learn.evaluation import Model, Weights, sequence_posterior
-from core.learn.order import pass_order
-from core.learn.rows import EVERYTHING, PLAIN, Rows, load_edges
-from core.learn.schedule import Schedule
-from core.learn.sgd_l1 import SgdL1, SgdL1Spec
-from core.learn.trainer import Diverged
+from tagsmith.core.base import simd as v
+from tagsmith.core.inference import chain as ch
+from tagsmith.core.learn.trainers.base import Diverged
+from tagsmith.core.learn.trainers.order import pass_order
+from tagsmith.core.learn.trainers.sgd.schedule import Schedule
+from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1, SgdL1Spec
+from tagsmith.core.learn.weights.posterior import sequence_posterior
+from tagsmith.core.learn.weights.rows import EVERYTHING, PLAIN, Scorer, load_edges, rows_of
+from tagsmith.core.learn.weights.scoring import Weights
 from tests import naive
 from tests.core.learn.runs import all_rows, resumed, trained
 from tests.core.problems import random_problem
@@ -77,11 +78,10 @@ def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch, rich):
 def _loss_and_gradient(problem, values, sentence):
     """One sentence's loss, and its gradient from the marginals that the kernels find."""
     labels, width = len(problem.labels), problem.width
-    r = Rows(values, np.zeros(problem.rows), EVERYTHING)
+    r = rows_of(values, np.zeros(problem.rows))
     e, c = ch.edges(labels, np.float64), ch.chain(problem.longest, labels, np.float64, rich=problem.rich)
-    shift = load_edges(r, problem.attributes, labels, PLAIN, width, e)
-    model = Model(r, PLAIN, shift, problem.blocks, labels, width)
-    loss = sequence_posterior(problem.data, sentence, model, True, e, c, 0)
+    scorer = Scorer(r, PLAIN, load_edges(r, PLAIN, problem.layout, e), problem.layout)
+    loss = sequence_posterior(problem.data, sentence, scorer, e, c, 0)
     gradient = np.zeros((problem.rows, labels))
     blocks = gradient[problem.attributes :].reshape(-1, labels, labels)
     data = problem.data

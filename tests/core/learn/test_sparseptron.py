@@ -6,22 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import Invalid
-from core.features.spec import FeatureSpec
-from core.learn.loop import TrainResult, train
-from core.learn.passive_aggressive import MiraSpec
-from core.learn.problem import Problem, compile_corpus
-from core.learn.progress import Progress
-from core.learn.registry import trainer_of, uses_threads
-from core.learn.sparseptron import SparseptronSpec
-from core.model.file import load, save
-from core.model.tagger import Tagger
-from core.specs import TrainSpec, parse_job
-from core.steps import finished
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds import parse_job
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.run.progress import Progress
+from tagsmith.core.learn.trainers.margin.mira import MiraSpec
+from tagsmith.core.learn.trainers.staged.sparseptron import SparseptronSpec
+from tagsmith.core.model.file import load, save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.train import TrainResult
 from tests.core.learn.runs import all_rows, resumed, run_to, trained
+from tests.training import train
 
 #: 11 templates of words and classes around a token, one of pairs of labels, and one of these joined with the class.
 FEATURES = {
@@ -94,8 +95,8 @@ def test_the_model_has_the_chosen_templates_and_no_others(corpus: Corpus, tmp_pa
 
 @pytest.mark.parametrize("stop", [1, 2, 4])
 def test_a_run_resumed_in_either_stage_gives_the_same_weights(problem: Problem, stop: int):
-    straight = trained(problem, 5, trainer_of(short(), 1))
-    trainer = trainer_of(short(), 1)
+    straight = trained(problem, 5, short().make(1))
+    trainer = short().make(1)
     state = resumed(problem, stop, 5, trainer)
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
 
@@ -115,10 +116,20 @@ def test_a_job_resumed_from_a_file_gives_the_same_model(corpus: Corpus, tmp_path
     assert straight.metrics == again.metrics
 
 
+@pytest.mark.parametrize(
+    "stop", [{"patience": 1}, {"kind": "flat", "window": 2, "deviation": 100.0}], ids=["patience", "flat"]
+)
+def test_rules_to_stop_early_count_the_passes_of_the_refit_alone(corpus: Corpus, stop: dict[str, Any]):
+    trainer = {"budget": 2, "every": 10, "passes": 8, "refit": {"kind": "perceptron", "passes": 30}}
+    result = finished(train(spec_of(trainer, stop=stop), corpus, None))
+    assert result.stop_reason == ("flat" if "kind" in stop else "patience")
+    assert result.passes >= 10
+
+
 @pytest.mark.parametrize("groups", ["coarse-to-fine", "label", "sparse-group", "elastic-net"])
 def test_the_second_stage_knows_only_what_was_selected(problem: Problem, groups: str):
     spec = short(groups=groups).model_copy(update={"budget": 60 if groups in ("label", "elastic-net") else 5})
-    trainer = trainer_of(spec, 1)
+    trainer = spec.make(1)
     state = run_to(problem, trainer.start(problem), 2, trainer)
     first = all_rows(trainer.weights(problem, state)).copy()
     last = all_rows(trainer.weights(problem, run_to(problem, state, 5, trainer)))
@@ -135,8 +146,8 @@ def test_the_second_stage_knows_only_what_was_selected(problem: Problem, groups:
 def test_any_trainer_may_refit(problem: Problem):
     for refit in ({"kind": "sgd-l1"}, {"kind": "lbfgs"}, {"kind": "prox-grad", "strength": 0.1}):
         spec = SparseptronSpec.model_validate({**short().model_dump(mode="json"), "refit": refit})
-        assert uses_threads(spec) == (refit["kind"] == "lbfgs")
-        assert np.count_nonzero(trained(problem, 4, trainer_of(spec, 1)).values)
+        assert spec.uses_threads == (refit["kind"] == "lbfgs")
+        assert np.count_nonzero(trained(problem, 4, spec.make(1)).values)
 
 
 def test_of_a_template_given_twice_one_is_kept_and_with_nothing_to_learn_nothing_is(corpus: Corpus):

@@ -5,14 +5,13 @@ from itertools import takewhile
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate
-from core.features.spec import FeatureSpec
-from core.learn.lbfgs import OwlqnSpec, QuasiNewton
-from core.learn.problem import Problem, compile_corpus
-from core.learn.registry import trainer_of
-from core.learn.sgd_l1 import SgdL1Spec
-from core.learn.two_stage import TwoStage, TwoStageSpec
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
+from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1Spec
+from tagsmith.core.learn.trainers.staged.two_stage import TwoStage, TwoStageSpec
 from tests.core.learn.runs import resumed, trained
 
 
@@ -30,7 +29,7 @@ def _objectives(trainer, problem):
 def test_the_second_stage_goes_on_where_the_first_stopped_and_ends_where_owlqn_does(problem: Problem):
     spec = TwoStageSpec(l1=0.5, first=SgdL1Spec(passes=3), second=OwlqnSpec(tolerance=1e-4))
     objectives, _ = _objectives(TwoStage(spec, 1), problem)
-    alone, _ = _objectives(QuasiNewton(OwlqnSpec(l1=0.5, tolerance=1e-4), 1), problem)
+    alone, _ = _objectives(OwlqnSpec(l1=0.5, tolerance=1e-4).make(1), problem)
     assert list(objectives) == list(range(1, len(objectives) + 1))
     assert [objectives[i] for i in (1, 2, 3)] == [None] * 3
     final = alone[len(alone)]
@@ -53,7 +52,7 @@ def test_a_run_resumed_in_either_stage_gives_the_same_weights(problem: Problem):
 
 
 def test_weights_are_those_of_the_stage_that_runs(problem: Problem):
-    trainer = trainer_of(TwoStageSpec(first=SgdL1Spec(passes=2)), 1)
+    trainer = TwoStageSpec(first=SgdL1Spec(passes=2)).make(1)
     state = trainer.start(problem)
     reports = trainer.passes(problem, state, 1)
     list(takewhile(lambda r: not (r.pass_done and r.pass_number == 1), reports))

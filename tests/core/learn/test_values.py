@@ -9,19 +9,20 @@ import numpy as np
 import pycrfsuite
 import pytest
 
-from core.corpus.corpus import Corpus
-from core.corpus.crfsuite import read_crfsuite
-from core.corpus.ndjson import read_ndjson
-from core.errors import Invalid
-from core.learn.loop import TrainResult, train
-from core.learn.problem import compile_corpus
-from core.learn.registry import EXAMPLES
-from core.learn.warm_start import weights_of
-from core.model.file import CorruptModel, load, save
-from core.model.marginals import marginals
-from core.model.tagger import Tagger
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.crfsuite import read_crfsuite
+from tagsmith.core.corpus.formats.ndjson import read_ndjson
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.trainers.registry import EXAMPLES
+from tagsmith.core.model.file import CorruptModel, load, save
+from tagsmith.core.model.marginals import marginals
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.train import TrainResult
+from tagsmith.core.pipeline.warm_start import weights_of
+from tests.training import train
 
 LINE = 1 << 16
 LABELS = ["A", "B", "C"]
@@ -138,7 +139,7 @@ def test_a_model_over_bags_comes_back_from_its_file_and_starts_another(tmp_path:
     assert np.count_nonzero(carried.attribute_rows) == len(model.attributes.weights)
 
 
-def test_a_damaged_family_is_not_opened(tmp_path: Path) -> None:
+def test_a_damaged_bag_is_not_opened(tmp_path: Path) -> None:
     model = run(corpus_of(samples()), {"kind": "lbfgs", "passes": 5}).model
     save(model, tmp_path / "good")
     raw = bytearray((tmp_path / "good").read_bytes())

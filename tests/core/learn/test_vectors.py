@@ -5,16 +5,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.learn.pieces import Pool
-from core.learn.quasi_newton import Memory, Point
-from core.learn.vectors import ALIGNED, ALL, FREE, PIECE, Vectors
+from tagsmith.core.base.pieces import ThreadPool
+from tagsmith.core.learn.trainers.batch.quasi_newton import Memory, Point
+from tagsmith.core.learn.trainers.batch.vectors import PIECE, Restriction, Vectors
 
 SIZE = 2 * PIECE + 37
 
 
 @pytest.fixture(scope="module")
 def vectors() -> Vectors:
-    return Vectors(SIZE, Pool(1))
+    return Vectors(SIZE, ThreadPool(1))
 
 
 def _random(count: int, seed: int = 0):
@@ -57,7 +57,7 @@ def _units():
 
 
 def _filled(pairs: int, threads: int) -> Memory:
-    vectors = Vectors(SIZE, Pool(threads))
+    vectors = Vectors(SIZE, ThreadPool(threads))
     memory = Memory(np.zeros((4, SIZE)), np.zeros((4, SIZE)), np.zeros(1, np.int64), _units(), vectors)
     for old, new in pairwise(_random(pairs + 1, 1)):
         memory.add(Point(old, 0.0, _bends() * old), Point(new, 0.0, _bends() * new))
@@ -88,7 +88,7 @@ def _direction(steps, gradient, chosen):
 @pytest.mark.parametrize("pairs", [0, 1, 3, 4, 7])
 def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
     memory, gradient = _filled(pairs, 1), _random(1, 9)[0]
-    direction, slope = memory.direction(gradient, ALL)
+    direction, slope = memory.direction(gradient, Restriction.ALL)
     steps = np.diff(_random(pairs + 1, 1), axis=0)[-4:]
     expected = _direction(steps, gradient, np.ones(SIZE, bool))
     np.testing.assert_allclose(direction, expected, atol=1e-9)
@@ -97,7 +97,7 @@ def test_the_recursion_on_factors_equals_that_on_vectors(pairs):
 
 def test_an_aligned_direction_only_goes_where_the_objective_falls():
     memory, gradient = _filled(5, 1), _random(1, 9)[0]
-    direction, slope = memory.direction(gradient, ALIGNED)
+    direction, slope = memory.direction(gradient, Restriction.ALIGNED)
     assert np.all(direction * gradient <= 0.0)
     assert np.count_nonzero(direction) > SIZE // 4
     assert slope == pytest.approx(direction @ gradient, rel=1e-12)
@@ -105,7 +105,7 @@ def test_an_aligned_direction_only_goes_where_the_objective_falls():
 
 def test_a_free_direction_is_that_of_the_parameters_with_a_gradient_alone():
     memory, gradient = _filled(3, 1), _random(1, 9)[0]
-    direction, slope = memory.direction(gradient, FREE)
+    direction, slope = memory.direction(gradient, Restriction.FREE)
     free = gradient != 0.0
     expected = _direction(np.diff(_random(4, 1), axis=0), gradient, free)
     assert 0 < np.count_nonzero(free) < SIZE
@@ -116,6 +116,6 @@ def test_a_free_direction_is_that_of_the_parameters_with_a_gradient_alone():
 
 def test_any_number_of_threads_gives_the_same_direction():
     gradient = _random(1, 9)[0]
-    one, many = (_filled(6, threads).direction(gradient, FREE) for threads in (1, 3))
+    one, many = (_filled(6, threads).direction(gradient, Restriction.FREE) for threads in (1, 3))
     assert one[0].tobytes() == many[0].tobytes()
     assert one[1] == many[1]

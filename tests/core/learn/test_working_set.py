@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate
-from core.features.spec import FeatureSpec
-from core.learn.batch import Batch
-from core.learn.lbfgs import OwlqnSpec, QuasiNewton
-from core.learn.problem import Problem, compile_corpus
-from core.learn.trainer import State
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Problem, compile_corpus
+from tagsmith.core.learn.trainers.base import State
+from tagsmith.core.learn.trainers.batch.gradient import Batch
+from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
 from tests.core.learn.runs import resumed, run_to
 from tests.core.problems import random_problem
 
@@ -39,7 +39,7 @@ def test_leaving_out_zeros_changes_neither_loss_nor_gradient(seen, valued):
 
 
 def _converged(problem: Problem) -> State:
-    trainer = QuasiNewton(OwlqnSpec(l1=0.5, tolerance=1e-8, passes=3000), 1)
+    trainer = OwlqnSpec(l1=0.5, tolerance=1e-8, passes=3000).make(1)
     state = trainer.start(problem)
     finished(trainer.passes(problem, state, 1))
     return state
@@ -48,7 +48,7 @@ def _converged(problem: Problem) -> State:
 def test_the_optimum_is_that_of_a_run_over_all_parameters(problem, monkeypatch):
     few = _converged(problem)
     assert 0 < np.count_nonzero(few["kept"]) < len(few["kept"]) / 4
-    monkeypatch.setattr("core.learn.working_set.SHRINK", 0.0)
+    monkeypatch.setattr("tagsmith.core.learn.trainers.batch.working_set.SHRINK", 0.0)
     every = _converged(problem)
     assert every["kept"].all()
     assert few["objectives"][0] == pytest.approx(every["objectives"][0], rel=1e-5)
@@ -57,8 +57,8 @@ def test_the_optimum_is_that_of_a_run_over_all_parameters(problem, monkeypatch):
 def test_parameters_that_were_left_out_too_early_come_back(problem, monkeypatch):
     """With no margin at all, every parameter that later leaves zero has been left out before."""
     expected = _converged(problem)
-    monkeypatch.setattr("core.learn.working_set.MARGIN", 1.0)
-    monkeypatch.setattr("core.learn.lbfgs.REVIEW", 2)
+    monkeypatch.setattr("tagsmith.core.learn.trainers.batch.working_set.MARGIN", 1.0)
+    monkeypatch.setattr("tagsmith.core.learn.trainers.batch.training.REVIEW", 2)
     early = _converged(problem)
     assert early["objectives"][0] == pytest.approx(expected["objectives"][0], rel=1e-5)
     gradient = finished(Batch.of(problem, 1).evaluate(early["w"]))[1]
@@ -67,7 +67,7 @@ def test_parameters_that_were_left_out_too_early_come_back(problem, monkeypatch)
 
 @pytest.mark.parametrize("stop", [19, 20, 21, 40])
 def test_a_run_resumed_beside_a_review_gives_the_same_bits(problem, stop):
-    trainer = QuasiNewton(OwlqnSpec(l1=0.5, tolerance=0.0), 1)
+    trainer = OwlqnSpec(l1=0.5, tolerance=0.0).make(1)
     straight = run_to(problem, trainer.start(problem), 45, trainer)
     assert not straight["kept"].all()
     again = resumed(problem, stop, 45, trainer)
@@ -76,7 +76,7 @@ def test_a_run_resumed_beside_a_review_gives_the_same_bits(problem, stop):
 
 def test_weights_that_a_strong_penalty_holds_at_zero_are_an_end(problem):
     """No parameter is worth working on: training ends at once, with an empty model."""
-    trainer = QuasiNewton(OwlqnSpec(l1=1e5), 1)
+    trainer = OwlqnSpec(l1=1e5).make(1)
     state = trainer.start(problem)
     assert [report for report in trainer.passes(problem, state, 1) if report.pass_done] == []
     assert not state["w"].any()

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import Compiled, compile_corpus
-from core.model.build import build_model
-from core.model.model import Model
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Compiled, compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.pipeline.build import build_model
 
 
 @pytest.fixture(scope="session")
@@ -46,5 +46,5 @@ def weights(compiled: Compiled) -> Weights:
 
 
 @pytest.fixture(scope="session")
-def model(compiled: Compiled, weights: Weights) -> Model:
+def model(compiled: Compiled, weights: Weights) -> SparseModel:
     return build_model(compiled, weights)

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.segmented import read_segmented
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import compile_corpus
-from core.lexicon.lexicon import Lexicon
-from core.model.build import build_model
-from core.model.file import MAGIC
-from core.model.model import Model
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.segmented import read_segmented
+from tagsmith.core.features.lexicon.lexicon import Lexicon
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.file import MAGIC
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.pipeline.build import build_model
 
 LEXICON = "lex_" + "0" * 40
 NAMES = Lexicon("typed", ("New York", "York", "Zürich"), ("LOC", "ORG", "LOC"))
@@ -42,12 +42,12 @@ WORDS = {
 }
 
 
-def rich_model() -> Model:
+def rich_model() -> SparseModel:
     """A small model with everything that looks at columns."""
     return _random(RICH, read_conll([COLUMNS.encode()], max_line_bytes=1000))
 
 
-def words_model() -> Model:
+def words_model() -> SparseModel:
     """A small model with a dictionary of training text."""
     return _random(
         WORDS,
@@ -55,7 +55,7 @@ def words_model() -> Model:
     )
 
 
-def _random(spec: dict[str, Any], corpus: Corpus) -> Model:
+def _random(spec: dict[str, Any], corpus: Corpus) -> SparseModel:
     features = FeatureSpec.model_validate(spec).resolve(corpus.names)
     compiled = compile_corpus(features, corpus, {LEXICON: NAMES})
     problem, labels = compiled.problem, len(compiled.problem.labels)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Invalid, Unavailable
-from core.model.cache import ModelCache, Usage
+from tagsmith.core.base.errors import Invalid, Unavailable
+from tagsmith.core.model.cache import CacheUsage, ModelCache
 
 KIB = 1024
 
@@ -65,14 +65,14 @@ def test_a_cache_tells_how_often_a_model_was_open_and_what_is_on_disk(
     cache: ModelCache[bytes], tmp_path: Path
 ) -> None:
     first, second = Source(b"a" * KIB), Source(b"b" * 2 * KIB)
-    assert (cache.usage, cache.stored_bytes) == (Usage(0, 0, 0), 0)
+    assert (cache.usage, cache.stored_bytes) == (CacheUsage(0, 0, 0), 0)
     cache.peek(sha(first.data))
     for source in (first, first, second):
         cache.load(sha(source.data), source)
     cache.peek(sha(first.data))
-    assert (cache.usage, cache.stored_bytes) == (Usage(hits=2, misses=2, open_models=2), 3 * KIB)
+    assert (cache.usage, cache.stored_bytes) == (CacheUsage(hits=2, misses=2, open_models=2), 3 * KIB)
     other = ModelCache(tmp_path / "cache", 10 * KIB, open_text)
-    assert (other.usage, other.stored_bytes) == (Usage(0, 0, 0), 3 * KIB)
+    assert (other.usage, other.stored_bytes) == (CacheUsage(0, 0, 0), 3 * KIB)
 
 
 def test_another_process_finds_the_file_and_fetches_nothing(cache: ModelCache[bytes], tmp_path: Path) -> None:

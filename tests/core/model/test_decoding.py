@@ -5,22 +5,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.corpus.corpus import Corpus
-from core.corpus.labels import LabelCoding, breaks
-from core.errors import Invalid
-from core.learn.problem import Compiled
-from core.model.constraints import Constraints, allowed_by, infeasible
-from core.model.decoding import Decoded, Wanted, decode
-from core.model.marginals import marginals
-from core.model.model import Model
-from core.model.tagger import Coded, Tagger, score, score_edges
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.labels.codings import LabelCoding, breaks
+from tagsmith.core.learn.problem.problem import Compiled
+from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
+from tagsmith.core.model.decoding import Decoded, DecodingOptions, decode
+from tagsmith.core.model.marginals import marginals
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Coded, Tagger, score, score_edges
 from tests import naive
 
-ALL = Wanted(nbest=20, probabilities=True, distributions=True)
+ALL = DecodingOptions(nbest=20, probabilities=True, distributions=True)
 
 
 @pytest.fixture(scope="module")
-def tagger(model: Model) -> Tagger:
+def tagger(model: SparseModel) -> Tagger:
     return Tagger(model)
 
 
@@ -43,13 +43,13 @@ def _chains(tagger: Tagger, coded: Coded) -> list[tuple[np.ndarray, np.ndarray]]
         if n == 0:
             continue
         s = tagger.scratch(n)
-        score(tagger.weights, coded.codes, coded.extra, begin, end, width, s)
+        score(tagger.weights, coded, begin, end, s)
         emissions = s.scores.reshape(n, width)[:, :labels].astype(float)
         shared = tagger.model.transitions.astype(float)
         if tagger.model.edges is None:
             chains.append((emissions, shared))
             continue
-        score_edges(tagger.weights, tagger.rich, coded.codes, begin, end, s)
+        score_edges(tagger.weights, tagger.edge_weights, coded, begin, end, s)
         # Nothing is written for the first token, so that what stands there may be no number at all.
         matrices = np.zeros((n, labels, labels))
         matrices[1:] = s.matrices.reshape(n, labels, width)[1:, :, :labels]
@@ -86,8 +86,8 @@ def test_probabilities_and_the_list_equal_enumeration(tagger: Tagger, coded: Cod
 
 def test_without_wishes_labels_are_those_of_tagging(tagger: Tagger, corpus: Corpus) -> None:
     coded = tagger.code_corpus(corpus)
-    assert decode(tagger, coded, Wanted()).labels.tolist() == tagger.decode(coded).tolist()
-    several = decode(tagger, coded, Wanted(nbest=3))
+    assert decode(tagger, coded, DecodingOptions()).labels.tolist() == tagger.decode(coded).tolist()
+    several = decode(tagger, coded, DecodingOptions(nbest=3))
     assert several.labels.tolist() == several.paths[0].tolist()
     assert (np.diff(several.path_probabilities, axis=1) <= 0).all()
     assert (several.path_probabilities.sum(axis=1) <= 1 + 1e-12).all()
@@ -100,7 +100,7 @@ def test_marginals_are_a_distribution_at_every_token(tagger: Tagger, corpus: Cor
 
 
 def test_posterior_labels_have_the_least_risk(tagger: Tagger, coded: Coded) -> None:
-    found = decode(tagger, coded, Wanted(posterior=True, probabilities=True))
+    found = decode(tagger, coded, DecodingOptions(posterior=True, probabilities=True))
     for (i, begin, end), chain in zip(_sentences(coded), _chains(tagger, coded), strict=True):
         path = naive.least_risk(*chain)
         assert tuple(found.labels[begin:end].tolist()) == path
@@ -122,7 +122,7 @@ def test_constraints_hold_in_everything(tagger: Tagger, coded: Coded, compiled: 
     allowed = allowed_by(Constraints(tags=tags, forbid=forbid), labels, coded.offsets)
     chains = _chains(tagger, coded)
     _check(decode(tagger, coded, ALL, allowed), coded, chains, keep)
-    found = decode(tagger, coded, Wanted(posterior=True), allowed)
+    found = decode(tagger, coded, DecodingOptions(posterior=True), allowed)
     for (_, begin, end), chain in zip(_sentences(coded), chains, strict=True):
         assert tuple(found.labels[begin:end].tolist()) == naive.least_risk(*chain, keep)
 
@@ -148,7 +148,7 @@ def test_sentences_without_a_labelling_that_is_allowed_are_told(tagger: Tagger, 
     allowed = allowed_by(Constraints(forbid=every), labels, coded.offsets)
     found = decode(tagger, coded, ALL, allowed)
     assert found.feasible.tolist() == [True, False, False, True, False]
-    problem = infeasible(found.feasible)
+    problem = infeasible(np.flatnonzero(~found.feasible))
     assert problem.code == "no_sequence_allowed"
     assert [fault.pointer for fault in problem.faults] == ["/sentences/1", "/sentences/2", "/sentences/4"]
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from core.model.difference import WeightChange, weight_difference
-from core.model.importing import import_model
-from core.model.model import Model
+from tagsmith.core.model.difference import WeightChange, weight_difference
+from tagsmith.core.model.importing import import_model
+from tagsmith.core.model.model import SparseModel
 from tests.core.model.forging import rich_model, words_model
 from tests.core.model.strings import StringCrf
 
 
-def _model(folder: Path, name: str, crf: StringCrf) -> Model:
+def _model(folder: Path, name: str, crf: StringCrf) -> SparseModel:
     (folder / name).write_text(crf.crfpp())
     return import_model(folder / name, folder / f"{name}.model").model
 

@@ -5,22 +5,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.corpus.corpus import Corpus
-from core.corpus.ndjson import read_ndjson
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import compile_corpus
-from core.model.build import build_model
-from core.model.decoding import Wanted, decode
-from core.model.explanation import explain
-from core.model.model import Model
-from core.model.tagger import Tagger, score, score_edges
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.ndjson import read_ndjson
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.decoding import DecodingOptions, decode
+from tagsmith.core.model.explanation import explain
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Tagger, score, score_edges
+from tagsmith.core.pipeline.build import build_model
 
 
-def test_scores_are_those_of_the_label_between_its_neighbours(model: Model, corpus: Corpus) -> None:
+def test_scores_are_those_of_the_label_between_its_neighbours(model: SparseModel, corpus: Corpus) -> None:
     tagger = Tagger(model)
     coded = tagger.code_corpus(corpus).part(0, 8)
-    decoded = decode(tagger, coded, Wanted(distributions=True))
+    decoded = decode(tagger, coded, DecodingOptions(distributions=True))
     lengths = np.diff(coded.offsets).tolist()
     places = [(i, t) for i, length in enumerate(lengths) for t in range(length)]
     found = list(explain(tagger, coded, decoded, places))
@@ -28,8 +28,8 @@ def test_scores_are_those_of_the_label_between_its_neighbours(model: Model, corp
     at, named = 0, 0
     for begin, end in pairwise(coded.offsets.tolist()):
         s = tagger.scratch(end - begin)
-        score(tagger.weights, coded.codes, coded.extra, begin, end, tagger.width, s)
-        score_edges(tagger.weights, tagger.rich, coded.codes, begin, end, s) if len(s.matrices) else None
+        score(tagger.weights, coded, begin, end, s)
+        score_edges(tagger.weights, tagger.edge_weights, coded, begin, end, s) if len(s.matrices) else None
         labels = decoded.labels[begin:end].tolist()
         for t in range(end - begin):
             each = found[at]
@@ -62,10 +62,10 @@ def _edge(tagger: Tagger, matrices: np.ndarray, token: int, before: int, after: 
     return float(matrices[token * size + before * tagger.width + after])
 
 
-def test_features_have_their_names_strongest_first(model: Model, corpus: Corpus) -> None:
+def test_features_have_their_names_strongest_first(model: SparseModel, corpus: Corpus) -> None:
     tagger = Tagger(model)
     coded = tagger.code_corpus(corpus).part(0, 8)
-    decoded = decode(tagger, coded, Wanted(distributions=True))
+    decoded = decode(tagger, coded, DecodingOptions(distributions=True))
     places = [(i, 0) for i in range(8)]
     names = {model.attribute_name(i) for i in range(model.attributes.size)}
     for each in explain(tagger, coded, decoded, places):
@@ -79,12 +79,12 @@ def test_values_of_named_attributes_count() -> None:
     compiled = compile_corpus(FeatureSpec().resolve(0), read_ndjson([text], max_line_bytes=1000))
     problem = compiled.problem
     values = np.zeros(problem.rows * problem.width, np.float32)
-    (family,) = compiled.families
-    row = int(family.attributes[family.vocabulary.id_of("size")])
+    (bag,) = compiled.bags
+    row = int(bag.attributes[bag.vocabulary.id_of("size")])
     values[row * problem.width] = 2.0
     tagger = Tagger(build_model(compiled, Weights(problem, values)))
     coded = tagger.code([[{"size": 3.0}]])
-    decoded = decode(tagger, coded, Wanted(distributions=True))
+    decoded = decode(tagger, coded, DecodingOptions(distributions=True))
     (each,) = explain(tagger, coded, decoded, [(0, 0)])
     assert (each.chosen.tag, each.chosen.features, each.chosen.weights) == ("A", ["size"], [6.0])
     assert each.runner_up is not None

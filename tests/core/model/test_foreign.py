@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.corpus.conll import read_conll
-from core.corpus.generate import generate
-from core.errors import Invalid
-from core.model.file import CorruptModel
-from core.model.importing import import_model
-from core.model.tagger import Tagger
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.model.file import CorruptModel
+from tagsmith.core.model.importing import import_model
+from tagsmith.core.model.tagger import Tagger
 from tests.core.model.strings import StringCrf, expanded
 
 Sentence = list[dict[str, Any]]
@@ -127,7 +127,7 @@ def test_a_damaged_crfsuite_file_is_refused_or_tags(
 
 def test_a_file_of_no_known_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_bytes(b"PK\x03\x04 something else")
-    with pytest.raises(CorruptModel, match="no model of Tagsmith"):
+    with pytest.raises(CorruptModel, match="not a model of Tagsmith"):
         import_model(tmp_path / "theirs", tmp_path / "ours")
 
 
@@ -198,6 +198,30 @@ def test_a_wapiti_model_tags_as_its_strings_say(tmp_path: Path, seed: int) -> No
     assert Tagger.open(tmp_path / "ours").tag(others) == [crf.tag(rows) for rows in others]
 
 
+def test_weights_of_a_wapiti_model_may_be_decimal(tmp_path: Path) -> None:
+    text = """#mdl#2#6
+#rdr#2/1/0
+9:u:%x[0,0],
+1:b,
+#qrk#2
+1:A,
+1:B,
+#qrk#2
+3:u:a,
+1:b,
+0=5.243406e-02
+1=-10
+2=0.5
+3=0x1.8p-1
+4=+2.5E+1
+5=-0X1p+1
+"""
+    (tmp_path / "theirs").write_text(text)
+    model = import_model(tmp_path / "theirs", tmp_path / "ours").model
+    assert model.attributes.weights.tolist() == [pytest.approx(5.243406e-02), -10.0]
+    assert model.transitions.tolist() == [[0.5, 0.75], [25.0, -2.0]]
+
+
 def test_a_wapiti_model_of_maximum_entropy_labels_every_token_by_itself(tmp_path: Path) -> None:
     chosen = random.Random(9)
     crf = _weighed(WAPITI[:5], "wapiti", [_rows(chosen) for _ in range(30)], 9)
@@ -224,19 +248,19 @@ BARE = StringCrf(["A", "B"], ["u:%x[0,0]", "b"], {"u:a": [1.0, 2.0]}, {"b": [1.0
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("maxid: 6", "maxid: 7", "should have 7 weights"),
-        ("maxid: 6", "max: 6", "does not say its maxid"),
+        ("maxid: 6", "maxid: 7", "must have 7 weights"),
+        ("maxid: 6", "max: 6", "no valid maxid"),
         ("cost-factor: 1.0", "cost-factor: 1.0.0", "cost-factor"),
-        ("U:a", "X:a", "No template of the file makes 'X:a'"),
-        ("4 U:a", "9 U:a", "belong to nothing"),
+        ("U:a", "X:a", "No template of the file makes the text 'X:a'"),
+        ("4 U:a", "9 U:a", "belongs to no feature"),
         ("4 U:a", "U:a", "is not a feature"),
-        ("\nA\n", "\nB\n", "each of its own name"),
-        ("U:%x[0,0]", "U:%x[0,0]\nU:%x[0,0]", "there twice"),
+        ("\nA\n", "\nB\n", "distinct names"),
+        ("U:%x[0,0]", "U:%x[0,0]\nU:%x[0,0]", "a template twice"),
         ("U:%x[0,0]", "U:%y[0,0]", "do not parse"),
         ("4.0000000000000000", "nan", "not a number"),
         ("4.0000000000000000", "1e300", "not a number"),
-        ("4.0000000000000000", "four", "should have 6 weights"),
-        ("\n\nU:%x", "\nU:%x", "five parts"),
+        ("4.0000000000000000", "four", "must have 6 weights"),
+        ("\n\nU:%x", "\nU:%x", "five sections"),
     ],
 )
 def test_a_crfpp_model_that_is_not_whole_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
@@ -250,34 +274,40 @@ def test_a_crfpp_model_that_is_not_whole_is_refused(tmp_path: Path, old: str, ne
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("#mdl#2#6", "#mdl#2#7", "7 weights; it has 6"),
+        ("#mdl#2#6", "#mdl#2#7", "7 weights, but has 6"),
         ("#mdl#2#6", "#mdl#1#6", "MEMM"),
-        ("#rdr#2/2/0", "#rdr#3/2/0", "Byte"),
-        ("9:u:%x[0,0],", "8:u:%x[0,0],", "not as long as it says"),
+        ("#rdr#2/2/0", "#rdr#3/2/0", "at byte"),
+        ("9:u:%x[0,0],", "8:u:%x[0,0],", "does not have its stated length"),
         ("9:u:%x[0,0],", "9:x:%x[0,0],", "do not parse"),
-        ("3:u:a,", "3:x:a,", "is no observation"),
+        ("3:u:a,", "3:x:a,", "is not an observation"),
         ("3:u:a,", "3:u;a,", "No template of the file makes"),
-        ("#qrk#2\n1:A,", "#qrk#2\n1:B,", "each of its own name"),
+        ("#qrk#2\n1:A,", "#qrk#2\n1:B,", "distinct names"),
         ("5=0x", "4=0x", "not in the order"),
-        ("5=0x", "50=0x", "belong to nothing"),
-        ("5=0x", "5=1e", "is not a weight"),
+        ("5=0x", "50=0x", "belongs to no feature"),
+        ("5=0x", "5=zz", "is not a weight"),
+        ("5=0x", "5=1_0", "is not a weight"),
+        ("5=0x1.0000000000000p+2", "5=1.5.5", "is not a weight"),
+        ("5=0x1.0000000000000p+2", "5=0x1.5.5", "is not a weight"),
+        ("5=0x1.0000000000000p+2", "5=0x1p99999", "is not a weight"),
+        ("5=0x1.0000000000000p+2", "5=1e300", "exceeds"),
+        ("5=0x1.0000000000000p+2", "5=1e999", "not a number"),
+        ("5=0x1.0000000000000p+2", "5=nan", "is not a weight"),
     ],
 )
 def test_a_wapiti_model_that_is_not_whole_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
     text = BARE.wapiti().decode()
     assert text.count(old) >= 1
-    new = "5=zz" if new == "5=1e" else new
     (tmp_path / "theirs").write_text(text.replace(old, new, 1))
     with pytest.raises(Invalid, match=reason):
         import_model(tmp_path / "theirs", tmp_path / "ours", "wapiti")
 
 
-def test_a_text_made_to_be_taken_apart_in_too_many_ways_is_refused(tmp_path: Path) -> None:
+def test_a_text_with_too_many_readings_is_refused(tmp_path: Path) -> None:
     line = "U:" + "/".join(["%x[0,0]"] * 30)
     for text in ("U:" + "/" * 200, "U:" + "a/" * 200 + "a"):
         crf = StringCrf(["A", "B"], [line], {text: [1.0, 2.0]}, {})
         (tmp_path / "theirs").write_text(crf.crfpp())
-        with pytest.raises(CorruptModel, match=r"ways|too long"):
+        with pytest.raises(CorruptModel, match=r"readings|too long"):
             import_model(tmp_path / "theirs", tmp_path / "ours")
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from core.errors import Invalid
-from core.model.inspection import FeatureWeight, histogram, top_features, top_transitions
-from core.model.model import Model
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.model.inspection import FeatureWeight, histogram, top_features, top_transitions
+from tagsmith.core.model.model import SparseModel
 
 
-def _every(model: Model) -> list[FeatureWeight]:
+def _every(model: SparseModel) -> list[FeatureWeight]:
     """Every weight in the order of the arrays, read one by one."""
     out = []
     labels = model.labels
@@ -31,7 +31,7 @@ def _bare(found: list[FeatureWeight]) -> list[tuple[str, str | None, str, float]
     return [(each.feature, each.before, each.label, each.weight) for each in found]
 
 
-def test_pages_list_every_weight_once_the_strongest_first(model: Model) -> None:
+def test_pages_list_every_weight_once_the_strongest_first(model: SparseModel) -> None:
     expected = sorted(_every(model), key=lambda each: -abs(each.weight))
     found: list[FeatureWeight] = []
     after = None
@@ -44,7 +44,7 @@ def test_pages_list_every_weight_once_the_strongest_first(model: Model) -> None:
     assert _bare(found) == _bare(expected)
 
 
-def test_weights_can_be_of_one_label_and_one_template(model: Model) -> None:
+def test_weights_can_be_of_one_label_and_one_template(model: SparseModel) -> None:
     label = model.labels[1]
     template = "UW+0"
     found, rest = top_features(model, label, template, 100_000, None)
@@ -57,7 +57,7 @@ def test_weights_can_be_of_one_label_and_one_template(model: Model) -> None:
     assert sorted(_bare(found), key=str) == sorted(_bare(expected), key=str)
 
 
-def test_transitions_are_those_of_the_matrix(model: Model) -> None:
+def test_transitions_are_those_of_the_matrix(model: SparseModel) -> None:
     found, rest = top_transitions(model, None, None, 3, None)
     assert rest is not None
     assert abs(found[0].weight) == np.abs(model.transitions).max()
@@ -70,7 +70,7 @@ def test_transitions_are_those_of_the_matrix(model: Model) -> None:
     assert {each.after for each in column} == {model.labels[2]}
 
 
-def test_the_histogram_counts_every_weight(model: Model) -> None:
+def test_the_histogram_counts_every_weight(model: SparseModel) -> None:
     found = histogram(model, 7)
     assert len(found.bounds) == 8
     assert sum(found.features) == len(model.attributes.weights)
@@ -87,7 +87,7 @@ def test_the_histogram_counts_every_weight(model: Model) -> None:
     ],
 )
 def test_what_a_model_has_not_is_refused(
-    model: Model, label: str | None, template: str | None, after: int | None, code: str
+    model: SparseModel, label: str | None, template: str | None, after: int | None, code: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
         top_features(model, label, template, 5, after)

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.learn.evaluation import Weights
-from core.learn.problem import Compiled
-from core.model.build import build_model
-from core.model.marginals import marginals
-from core.model.tagger import Tagger
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.learn.problem.problem import Compiled
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.marginals import marginals
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.build import build_model
 from tests import naive
 
 

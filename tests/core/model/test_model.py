@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.errors import Invalid
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.problem import Compiled, compile_corpus
-from core.model.build import build_model
-from core.model.file import MAGIC, CorruptModel, save
-from core.model.model import Model
-from core.model.tagger import Tagger
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.learn.problem.problem import Compiled, compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.file import MAGIC, CorruptModel, save
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.build import build_model
 
 
 def _rows(corpus: Corpus) -> list[list[list[str]]]:
@@ -26,12 +26,12 @@ def _rows(corpus: Corpus) -> list[list[list[str]]]:
 
 
 @pytest.fixture
-def path(model: Model, tmp_path: Path) -> Path:
+def path(model: SparseModel, tmp_path: Path) -> Path:
     save(model, tmp_path / "model")
     return tmp_path / "model"
 
 
-def test_only_weights_that_are_not_zero_are_kept(model: Model, weights: Weights):
+def test_only_weights_that_are_not_zero_are_kept(model: SparseModel, weights: Weights):
     assert model.active_features == np.count_nonzero(weights.values)
     live = np.flatnonzero(weights.attribute_rows.any(axis=1))
     assert model.attributes.size == len(live) < len(weights.attribute_rows)
@@ -67,7 +67,7 @@ def test_vocabularies_keep_only_what_features_use():
     assert model.attributes.weights.tolist() == [2.5]
 
 
-def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: Model, corpus: Corpus):
+def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: SparseModel, corpus: Corpus):
     names = [model.attribute_name(i) for i in range(model.attributes.size)]
     assert len(set(names)) == len(names)
     words = corpus.columns[0].vocabulary.strings()
@@ -75,7 +75,9 @@ def test_names_of_attributes_are_rebuilt_as_the_template_writes_them(model: Mode
     assert any(name.startswith("UWW-:_B-1/") for name in names)
 
 
-def test_edge_attributes_have_names_and_only_those_with_weights_are_kept(model: Model, weights: Weights):
+def test_edge_attributes_have_names_and_only_those_with_weights_are_kept(
+    model: SparseModel, weights: Weights
+):
     live = np.flatnonzero(weights.edge_matrices.any(axis=1))
     if model.edges is None:
         assert not len(live)
@@ -95,7 +97,7 @@ def test_edge_attributes_have_names_and_only_those_with_weights_are_kept(model: 
 
 
 def test_the_same_model_gives_the_same_bytes(
-    model: Model, compiled: Compiled, weights: Weights, tmp_path: Path
+    model: SparseModel, compiled: Compiled, weights: Weights, tmp_path: Path
 ):
     first = save(model, tmp_path / "a")
     second = save(build_model(compiled, weights), tmp_path / "b")
@@ -108,7 +110,7 @@ def test_a_file_saved_again_after_loading_is_the_same(path: Path, tmp_path: Path
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
-def test_opening_checks_that_the_file_is_the_published_one(path: Path, model: Model, tmp_path: Path):
+def test_opening_checks_that_the_file_is_the_published_one(path: Path, model: SparseModel, tmp_path: Path):
     sha256 = save(model, tmp_path / "other")
     assert Tagger.open(path, sha256).labels == list(model.labels)
     with pytest.raises(CorruptModel, match="published"):
@@ -142,7 +144,7 @@ def test_a_header_of_another_shape_is_refused(tmp_path: Path, header: bytes):
         Tagger.open(tmp_path / "m")
 
 
-def test_a_forged_file_with_a_right_checksum_but_wild_indices_is_refused(model: Model, tmp_path: Path):
+def test_a_forged_file_with_a_right_checksum_but_wild_indices_is_refused(model: SparseModel, tmp_path: Path):
     """Whoever makes a file can make its checksum: what kernels follow unchecked must be checked on its own."""
     from dataclasses import replace
 

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpus.conll import read_conll
-from core.corpus.corpus import Corpus
-from core.corpus.generate import generate
-from core.features.spec import FeatureSpec
-from core.learn.evaluation import Weights
-from core.learn.loop import train
-from core.learn.problem import Compiled, compile_corpus
-from core.model.build import build_model
-from core.model.file import load, save
-from core.model.tagger import Tagger
-from core.model.templates import template_sizes
-from core.specs import TrainSpec
-from core.steps import finished
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.kinds.train import TrainSpec
+from tagsmith.core.learn.problem.problem import Compiled, compile_corpus
+from tagsmith.core.learn.weights.scoring import Weights
+from tagsmith.core.model.file import load, save
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.model.templates import template_sizes
+from tagsmith.core.pipeline.build import build_model
+from tests.training import train
 
 SPEC = FeatureSpec.model_validate(
     {
@@ -63,9 +63,9 @@ def weights_without(compiled: Compiled, names: set[str]) -> Weights:
     )
     named = np.array([template.name in names for template in features.unigrams])
     values[: index.size][named[index.seen_at % len(named)]] = 0
-    for template, family in zip(features.over_several, compiled.families, strict=True):
+    for template, bag in zip(features.bag_templates, compiled.bags, strict=True):
         if template.name in names:
-            values[family.attributes] = 0
+            values[bag.attributes] = 0
     weights = Weights(problem, values.reshape(-1))
     assert compiled.edge_index is not None
     rich = np.array([template.name in names for template in features.rich])
@@ -92,8 +92,8 @@ def test_a_model_without_templates_tags_as_the_weights_do(
 ) -> None:
     weights = weights_without(compiled, dropped)
     model = build_model(compiled, weights)
-    templates = (*model.features.templates, *model.features.over_several)
-    given = (*compiled.features.templates, *compiled.features.over_several)
+    templates = (*model.features.templates, *model.features.bag_templates)
+    given = (*compiled.features.templates, *compiled.features.bag_templates)
     assert [t.name for t in templates] == [t.name for t in given if t.name not in dropped]
     save(model, tmp_path / "model")
     other = read_conll(generate("references", 15, 77), max_line_bytes=1 << 16)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.model import untrusted
-from core.model.file import CorruptModel, save
-from core.model.model import Model
-from core.model.tagger import Tagger
+from tagsmith.core.model import untrusted
+from tagsmith.core.model.file import CorruptModel, save
+from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.tagger import Tagger
 from tests.core.model.forging import put_together, rich_model, taken_apart, words_model
 
 #: Columns beyond those that a model needs do no harm.
@@ -30,7 +30,7 @@ VALUES = st.one_of(
 )
 
 
-def _files(folder: Path, models: list[Model]) -> list[bytes]:
+def _files(folder: Path, models: list[SparseModel]) -> list[bytes]:
     out = []
     for i, model in enumerate(models):
         save(model, folder / str(i))
@@ -55,6 +55,7 @@ def use(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], bool]:
             model = untrusted.opened(path)
         except CorruptModel:
             return False
+        Tagger(model).tag_probe()
         tagged = Tagger(model).tag([[row[: max(1, model.features.columns)] for row in s] for s in SENTENCES])
         assert [len(tags) for tags in tagged] == [4, 5, 1]
         assert {tag for tags in tagged for tag in tags} <= set(model.labels)

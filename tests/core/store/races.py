@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from core.errors import TagsmithError
-from core.store.engine import Database
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.store.engine import Database
 
 
 class Attempt(NamedTuple):

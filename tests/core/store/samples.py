@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from core.store import corpora, jobs, models
-from core.store.corpora import CorpusRow
-from core.store.engine import Database
-from core.store.ids import new_id
-from core.store.jobs import JobRow
-from core.store.models import NewVersion, VersionRow
+from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import NewVersion, VersionRow
+from tagsmith.core.store import corpora
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import new_id
 
 #: Far enough for any lease of a test to have run out.
 LATER = timedelta(hours=1)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from core.errors import NotFound
-from core.store import blobs, tables
-from core.store.blobs import CHUNK_BYTES, CorruptBlobError
-from core.store.engine import Database
-from core.store.ids import new_id
+from tagsmith.core.base.errors import NotFound
+from tagsmith.core.store import blobs, tables
+from tagsmith.core.store.blobs import CHUNK_BYTES, CorruptBlobError
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import new_id
 
 MIB = 1 << 20
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict, Invalid, NotFound, TagsmithError
-from core.store import blobs, corpora, jobs
-from core.store.engine import Database
+from tagsmith.core.base.errors import Conflict, Invalid, NotFound, TagsmithError
+from tagsmith.core.jobs import jobs
+from tagsmith.core.store import blobs, corpora
+from tagsmith.core.store.engine import Database
 from tests.core.store.races import Attempt, race
 from tests.core.store.samples import LEASE_S, add_corpus, add_job, corpus_row
 

@@ -12,11 +12,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, StatementError
 
-from core.errors import Unavailable
-from core.store import clock, control, corpora, events, jobs
-from core.store.engine import Database
-from core.store.events import Draft
-from core.store.ids import ALPHABET, new_id
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.jobs import control, events, jobs
+from tagsmith.core.jobs.events import Draft
+from tagsmith.core.store import clock, corpora
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import ALPHABET, new_id
 from tests.core.store.samples import add_corpus, add_job, corpus_row
 
 WRITERS = 4
@@ -158,7 +159,7 @@ def test_an_absent_server_is_unavailable() -> None:
 def test_a_locked_file_is_unavailable_after_the_wait(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.store.engine.PRAGMAS", ("busy_timeout=50",))
+    monkeypatch.setattr("tagsmith.core.store.engine.PRAGMAS", ("busy_timeout=50",))
     db = Database(sqlite_url)
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

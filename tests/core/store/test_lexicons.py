@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 
-from core.errors import Conflict, NotFound, TagsmithError
-from core.store import blobs, jobs, lexicons
-from core.store.engine import Database
-from core.store.lexicons import LexiconRow
+from tagsmith.core.base.errors import Conflict, NotFound, TagsmithError
+from tagsmith.core.jobs import jobs
+from tagsmith.core.store import blobs, lexicons
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.lexicons import LexiconRow
 from tests.core.store.races import Attempt, race
 from tests.core.store.samples import LEASE_S
 
@@ -53,7 +54,7 @@ def test_the_same_content_is_stored_once_and_keeps_its_name(db: Database) -> Non
 
 def test_text_that_is_not_what_its_row_says_is_not_stored(db: Database) -> None:
     row = lexicon_row(b"said\n")
-    with pytest.raises(ValueError, match="not the one"), db.write() as conn:
+    with pytest.raises(ValueError, match="does not match"), db.write() as conn:
         lexicons.insert(conn, row, [b"sent\n"])
     with db.read() as conn, pytest.raises(NotFound):
         lexicons.get(conn, row.id)

@@ -6,11 +6,13 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from core.errors import Invalid
-from core.store import blobs, checkpoints, jobs, migrate, registry, tables
-from core.store.engine import Database, normal_url
-from core.store.states import State
-from core.store.tables import metadata
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.jobs import checkpoints, jobs
+from tagsmith.core.registry import generations
+from tagsmith.core.store import blobs, migrate, tables
+from tagsmith.core.store.engine import Database, normal_url
+from tagsmith.core.store.states import State
+from tagsmith.core.store.tables import metadata
 
 
 def test_migrated_schema_equals_the_metadata(empty_database_url: str) -> None:
@@ -21,7 +23,7 @@ def test_migrated_schema_equals_the_metadata(empty_database_url: str) -> None:
             conn, opts={"compare_type": True, "compare_server_default": True}
         )
         assert compare_metadata(context, metadata) == []
-        assert registry.generation(conn) == 0
+        assert generations.generation(conn) == 0
     db.dispose()
 
 

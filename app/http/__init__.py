@@ -1,0 +1,1 @@
+"""Shared HTTP code: problems, conditions, bodies, uploads, parameters, limits and route policies."""

@@ -1,0 +1,156 @@
+"""Limits per caller: requests per second, counted in Redis for all processes, and open event streams."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from tagsmith.app.http.problems import TooMany
+from tagsmith.core.service.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+#: The burst size: a caller can accumulate this many seconds of its rate.
+BURST_S = 10.0
+#: A process takes this many seconds of a caller's rate from Redis at once, so calls are rare. Unused requests expire.
+LEASE_S = 0.05
+MAX_LEASE = 100
+LEASE_LIFE_S = 1.0
+#: Redis normally responds within a millisecond. A request waits for it no longer than this.
+TIMEOUT_S = 0.25
+#: How long a process counts by itself before it tries Redis again.
+AWAY_S = 2.0
+#: Maximum number of callers that a process remembers. The least recently seen are dropped first.
+REMEMBERED = 4096
+#: Streams end with their job, which can take hours. A refused client should still try again soon.
+STREAM_RETRY_S = 5.0
+
+#: A token bucket. KEYS: the bucket; ARGV: rate, size, wanted. Returns the number of granted tokens and, if it is 0, the
+#: seconds until one is available. It uses the clock of Redis, which is the same for all machines.
+BUCKET = """
+local now = redis.call('TIME')
+local at = tonumber(now[1]) + tonumber(now[2]) / 1e6
+local rate, size, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local kept = redis.call('HMGET', KEYS[1], 'level', 'at')
+local level = math.min(size, (tonumber(kept[1]) or size) + math.max(0, at - (tonumber(kept[2]) or at)) * rate)
+local granted = math.min(wanted, math.floor(level))
+redis.call('HSET', KEYS[1], 'level', string.format('%.6f', level - granted), 'at', string.format('%.6f', at))
+redis.call('EXPIRE', KEYS[1], math.ceil(size / rate) + 1)
+return {granted, granted > 0 and '0' or string.format('%.6f', (1 - level) / rate)}
+"""
+
+
+@dataclass(slots=True)
+class _Wallet:
+    """The requests that this process may still accept from a caller."""
+
+    left: int
+    until: float
+    #: Level of the local bucket, used while Redis is unavailable.
+    level: float
+    at: float
+    lock: asyncio.Lock
+
+
+class RateLimiter:
+    """Counts the requests of each caller. Use it on the event loop only."""
+
+    def __init__(self, redis: Redis | None, settings: Settings) -> None:
+        self._redis = redis
+        self._rate = settings.max_requests_per_second
+        self._size = max(1.0, self._rate * BURST_S)
+        self._lease = max(1, min(MAX_LEASE, int(self._rate * LEASE_S)))
+        # Without Redis each process grants its share of the rate. The local bucket can hold at least one request, so
+        # no caller is locked out.
+        self._local_rate = self._rate / settings.api_processes
+        self._wallets: OrderedDict[str, _Wallet] = OrderedDict()
+        self._away_until = float("-inf")
+
+    async def take(self, caller: str) -> None:
+        """Count one request of a caller. Raises TooMany when none is left."""
+        wallet = self._wallets.get(caller)
+        if wallet is None:
+            now = time.monotonic()
+            wallet = self._wallets[caller] = _Wallet(0, now, max(1.0, self._local_rate), now, asyncio.Lock())
+            if len(self._wallets) > REMEMBERED:
+                self._wallets.popitem(last=False)
+        if wallet.left > 0 and time.monotonic() < wallet.until:
+            wallet.left -= 1
+            return
+        self._wallets.move_to_end(caller)
+        # When several requests find the wallet empty, one of them fills it.
+        async with wallet.lock:
+            if wallet.left <= 0 or time.monotonic() >= wallet.until:
+                await self._fill(caller, wallet)
+            wallet.left -= 1
+
+    async def _fill(self, caller: str, wallet: _Wallet) -> None:
+        now = time.monotonic()
+        granted: tuple[int, float] | None = None
+        if self._redis is not None and now >= self._away_until:
+            granted = await self._ask(self._redis, caller)
+        if granted is None:
+            granted = self._local(wallet, now)
+        count, wait_s = granted
+        if count == 0:
+            raise TooMany(f"More than {self._rate:g} requests a second.", wait_s)
+        wallet.left, wallet.until = count, now + LEASE_LIFE_S
+
+    async def _ask(self, redis: Redis, caller: str) -> tuple[int, float] | None:
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                # The script is sent each time, because Redis loses cached scripts when it restarts.
+                answer = await redis.eval(BUCKET, 1, f"rate:{caller}", self._rate, self._size, self._lease)
+            return int(answer[0]), float(answer[1])
+        except (RedisError, OSError, TimeoutError) as error:
+            if self._away_until == float("-inf"):
+                logger.warning("Redis is away: each process limits for itself", extra={"reason": str(error)})
+            self._away_until = time.monotonic() + AWAY_S
+            return None
+
+    def _local(self, wallet: _Wallet, now: float) -> tuple[int, float]:
+        size = max(1.0, self._local_rate * BURST_S)
+        wallet.level = min(size, wallet.level + (now - wallet.at) * self._local_rate)
+        wallet.at = now
+        granted = min(self._lease, int(wallet.level))
+        wallet.level -= granted
+        return granted, 0.0 if granted else (1 - wallet.level) / self._local_rate
+
+
+class OpenStreams:
+    """Counts the open event streams of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most = settings.max_streams
+        self._most_each = settings.max_streams_per_caller
+        self._open: Counter[str | None] = Counter()
+
+    @property
+    def count(self) -> int:
+        """The number of open streams."""
+        return self._open.total()
+
+    @contextlib.contextmanager
+    def opened(self, caller: str | None) -> Iterator[None]:
+        """Count a stream of a caller while the context is open. Raises TooMany when there are too many.
+
+        `caller` is None for a caller without a limit of its own.
+        """
+        if self.count >= self._most:
+            raise TooMany("Too many event streams are open.", STREAM_RETRY_S, code="too_many_streams")
+        if caller is not None and self._open[caller] >= self._most_each:
+            reason = f"More than {self._most_each} event streams at a time."
+            raise TooMany(reason, STREAM_RETRY_S, code="too_many_streams")
+        self._open[caller] += 1
+        try:
+            yield
+        finally:
+            self._open[caller] -= 1
+            if self._open[caller] <= 0:
+                del self._open[caller]

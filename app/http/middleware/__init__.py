@@ -1,0 +1,1 @@
+"""Pure ASGI middleware. It runs before routing and enforces the route policies."""

@@ -1,0 +1,96 @@
+"""Access control: if keys are in force, a request needs a key with the scope of its route. Callers have rate limits."""
+
+import contextlib
+import functools
+import ipaddress
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tagsmith.app.deps import Runtime
+from tagsmith.app.http import problems
+from tagsmith.app.http.policy import policy_of
+from tagsmith.app.keys.ring import Keyring
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.store import keys
+from tagsmith.core.store.keys import KeyRow
+
+EVENT_STREAM = b"text/event-stream"
+#: For requests that are not event streams.
+NOTHING = contextlib.nullcontext()
+
+
+class Gate:
+    """Accepts a request and stores its key in its state, or responds with 401, 403 or 429."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        policy = policy_of(scope) if scope["type"] == "http" else None
+        if policy is None or policy.scope is None:
+            await self.app(scope, receive, send)
+            return
+        runtime: Runtime = scope["app"].state.runtime
+        try:
+            key = scope["state"]["key"] = await admitted(scope, policy.scope, runtime.keyring)
+            caller = counted(scope, key)
+            if caller is not None:
+                await runtime.rates.take(caller)
+            held = _opened_stream(scope, runtime, caller) if policy.event_stream else NOTHING
+        except TagsmithError as error:
+            await problems.from_error(scope, error)(scope, receive, send)
+            return
+        with held:
+            await self.app(scope, receive, send)
+
+
+def _opened_stream(
+    scope: Scope, runtime: Runtime, caller: str | None
+) -> contextlib.AbstractContextManager[object]:
+    """Count a request for an event stream as open until it ends."""
+    if EVENT_STREAM not in _header(scope, b"accept"):
+        return NOTHING
+    held = contextlib.ExitStack()
+    held.enter_context(runtime.streams.opened(caller))
+    return held
+
+
+async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow | None:
+    """Return the key of a request; None if keys are not in force. Raises when the request is not allowed."""
+    if not await keyring.in_force():
+        return None
+    token = _header(scope, b"authorization")
+    kind, _, secret = token.decode("latin-1").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        raise problems.Unauthenticated(
+            "This needs a key: send `Authorization: Bearer ...`.", code="key_missing"
+        )
+    key = await keyring.key_of(secret.strip())
+    if key is None:
+        raise problems.Unauthenticated("The key is unknown, expired or revoked.", code="key_not_valid")
+    if not key.allows(needed):
+        raise problems.lacks(needed)
+    return key
+
+
+def counted(scope: Scope, key: KeyRow | None) -> str | None:
+    """Return the name under which a request is counted; None for a caller without a key on this machine."""
+    if key is not None:
+        return key.id
+    client = scope.get("client")
+    return None if client is None else _counted_address(client[0])
+
+
+@functools.lru_cache(4096)
+def _counted_address(host: str) -> str | None:
+    """Return the name of an address. Cached, because parsing an address takes longer than the rest of the gate."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return f"address:{host}"
+    return None if address.is_loopback else f"address:{address}"
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    value: bytes = next((value for name, value in scope["headers"] if name == wanted), b"")
+    return value

@@ -1,0 +1,166 @@
+"""Uploads: decoded, checked, parsed and spooled as the bytes arrive. The whole body is never in memory."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Generic, Protocol, Self, TypeVar
+
+import anyio.to_thread
+import zstandard
+from fastapi import Query
+from starlette.requests import Request
+
+from tagsmith.app.http.multipart import FilePart, boundary_of
+from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.corpus.content_encoding import Decoder
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: Switching to a thread costs about 50 us. A batch of this size takes milliseconds to parse and needs little memory.
+BATCH_BYTES = 1 << 20
+#: How much of the spool file is passed to SQL at a time.
+SPOOL_READ_BYTES = 1 << 20
+
+#: The name of an upload when neither the query nor the file has one.
+UNNAMED = "unnamed"
+#: Names are for people: any text without control characters.
+UploadName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+#: The request body, for the OpenAPI document.
+UPLOAD_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The file, plain or with Content-Encoding gzip or zstd; or multipart with one file.",
+        "content": {
+            "text/plain": {"schema": {"type": "string"}},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+        },
+    }
+}
+
+
+class UploadReader(Protocol[T_co]):
+    """Parses bytes in chunks of any size and returns the parsed object. Raises `Invalid` with line numbers."""
+
+    def feed(self, chunk: bytes) -> None: ...
+
+    def finish(self) -> T_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a request declares about its body."""
+
+    format: str
+    options: Mapping[str, object]
+    content_type: str
+    content_encoding: str | None
+
+    @classmethod
+    def of(cls, request: Request, format: str, options: Mapping[str, object]) -> Self:  # noqa: A002  # the contract's name
+        """Read the headers of a request."""
+        headers = request.headers
+        return cls(format, options, headers.get("content-type", ""), headers.get("content-encoding"))
+
+
+class Upload(Generic[T]):
+    """Takes a body chunk by chunk. It blocks, so call `feed` in a thread. Closing deletes the spool file.
+
+    The decoded text is written to an unnamed file, because it is stored only after its last line is checked. The file
+    is compressed, so that a decompression bomb fills neither memory nor disk.
+    """
+
+    def __init__(
+        self, reader: UploadReader[T], declared: Declared, *, max_decoded_bytes: int, spool_dir: Path
+    ) -> None:
+        self._max_decoded_bytes = max_decoded_bytes
+        self._reader = reader
+        # The encoding of the request applies to the whole body. The encoding of a part applies only to its file.
+        self._body = self._decoder(declared.content_encoding)
+        boundary = boundary_of(declared.content_type)
+        self._part = FilePart(boundary) if boundary else None
+        self._file: Decoder | None = None if self._part else self._decoder(None)
+        spool_dir.mkdir(parents=True, exist_ok=True)
+        self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
+        self._packed = zstandard.ZstdCompressor(level=1).stream_writer(self._spool, closefd=False)
+
+    @property
+    def filename(self) -> str | None:
+        """The file name in a multipart body."""
+        return self._part.filename if self._part else None
+
+    def feed(self, chunk: bytes) -> None:
+        """Process the next bytes of the body."""
+        for piece in self._body.feed(chunk):
+            for text in self._file_bytes(piece):
+                self._reader.feed(text)
+                self._packed.write(text)
+
+    async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
+        """Process a whole body in threads, outside the event loop."""
+        async for batch in _batches(body):
+            await anyio.to_thread.run_sync(self._keep, batch, limiter=threads)
+
+    def finish(self) -> T:
+        """Check that the body is complete, and return the object that the reader parsed."""
+        self._body.finish()
+        if self._part is not None:
+            self._part.finish()
+        if self._file is not None:
+            self._file.finish()
+        return self._reader.finish()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the decoded text."""
+        self._packed.flush(zstandard.FLUSH_FRAME)
+        self._spool.seek(0)
+        with zstandard.ZstdDecompressor().stream_reader(self._spool, closefd=False) as text:
+            while chunk := text.read(SPOOL_READ_BYTES):
+                yield chunk
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spool.close()
+
+    def _keep(self, batch: bytes) -> None:
+        try:
+            self.feed(batch)
+        except OSError as error:
+            raise Unavailable(
+                f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
+            ) from error
+
+    def _file_bytes(self, piece: bytes) -> Iterator[bytes]:
+        encoded = self._part.feed(piece) if self._part else (piece,)
+        for part in encoded:
+            if self._file is None:
+                assert self._part is not None
+                self._file = self._decoder(self._part.encoding)
+            yield from self._file.feed(part)
+
+    def _decoder(self, encoding: str | None) -> Decoder:
+        return Decoder(encoding, max_decoded_bytes=self._max_decoded_bytes)
+
+
+async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    pending = bytearray()
+    async for chunk in body:
+        pending += chunk
+        if len(pending) >= BATCH_BYTES:
+            yield bytes(pending)
+            pending.clear()
+    if pending:
+        yield bytes(pending)

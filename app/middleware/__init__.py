@@ -1,1 +1,0 @@
-"""Pure ASGI middleware: what happens to every request whatever its route."""

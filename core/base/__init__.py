@@ -1,0 +1,1 @@
+"""Shared by all layers: kernel compilation, SIMD vectors, arrays, errors, flat files."""

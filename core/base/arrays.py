@@ -1,0 +1,45 @@
+"""Array types of corpora, and operations on them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagsmith.core.base.jit import readonly
+
+Bytes = NDArray[np.uint8]
+Ids = NDArray[np.int32]
+Places = NDArray[np.int64]
+
+#: Codes are numbered in slices of this size, so that temporary arrays stay small.
+_SLICE = 1 << 16
+
+
+def ranges(begins: Places, ends: Places) -> Places:
+    """Concatenate the integer ranges begins[i]:ends[i]."""
+    lengths = ends - begins
+    where = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return where + np.arange(lengths.sum())
+
+
+def offsets_of(lengths: NDArray[Any]) -> Places:
+    """Return the start of each run of these lengths, and the end of the last one."""
+    return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
+
+
+def numbered(codes: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ids]:
+    """Number codes in order of first occurrence.
+
+    Return the distinct codes in that order, and the number of each code. Codes must be small integers, 0 or more.
+    """
+    place = np.full(int(codes.max(initial=-1)) + 1, -1, np.int32)
+    ids = np.empty(codes.size, np.int32)
+    found = 0
+    for begin in range(0, codes.size, _SLICE):
+        piece = codes[begin : begin + _SLICE]
+        new, first = np.unique(piece[place[piece] < 0], return_index=True)
+        place[new[np.argsort(first)]] = np.arange(found, found + new.size)
+        found += new.size
+        ids[begin : begin + _SLICE] = place[piece]
+    seen = np.flatnonzero(place >= 0)
+    return seen[np.argsort(place[seen])], ids

@@ -1,0 +1,116 @@
+"""What a format consists of: options, a reader and a writer.
+
+A module of this package that has a constant `FORMAT` is a format. `registry` finds it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.labels.codings import LabelCoding
+
+
+class LabelOptions(BaseModel):
+    """Options for labels. Every format has them, for reading and for writing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    labels: LabelCoding | None = Field(
+        default=None,
+        description="Convert the labels to this coding of chunks. By default they stay unchanged.",
+    )
+    repair: bool = Field(
+        default=False,
+        description="Correct labels that break their coding. They are interpreted as the CoNLL scorer does.",
+    )
+
+
+class Options(LabelOptions):
+    """Base of the options of every format.
+
+    Unknown options are rejected, so a misspelt one is never ignored. Not strict, because a query contains only strings.
+    """
+
+    labelled: bool = Field(
+        default=True, description="Whether the text has labels. Without labels it can only be tagged."
+    )
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+class Reader(Protocol):
+    """Takes bytes in chunks of any size and returns a corpus. Raises `Invalid` with line numbers."""
+
+    def feed(self, chunk: bytes) -> None: ...
+
+    def finish(self) -> Corpus: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on the input of a reader."""
+
+    max_line_bytes: int
+    max_text_bytes: int  # total of all members of an archive
+
+
+def _no_kernels() -> None:
+    """The format has no kernels to compile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[OptionsT]):
+    """One format."""
+
+    name: str
+    options: type[OptionsT]
+    reader: Callable[[OptionsT, Limits], Reader]
+    #: Raises its errors before it returns the first chunk.
+    writer: Callable[[Corpus, OptionsT], Iterator[bytes]]
+    media_type: str = "text/plain; charset=utf-8"
+    holds_bags: bool = False  # whether it can hold tokens with named attributes
+    warm: Callable[[], None] = _no_kernels  # compiles the kernels, or loads them from the cache
+    order: int = 100  # formats are listed in this order, then by name
+
+
+def split_names(value: object) -> object:
+    """Split a comma-separated string from a query into a tuple of names; leave other values as they are."""
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+def option_error(reason: str) -> PydanticCustomError:
+    """Return the error to raise in a validator of options."""
+    return PydanticCustomError("option", "{reason}", {"reason": reason})
+
+
+def parse(model: type[OptionsT], values: Mapping[str, object], format_name: str) -> OptionsT:
+    """Return the options of one format. Raises `Invalid` with the name of each wrong parameter."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        faults = [
+            _fault(item, model, format_name) for item in error.errors(include_url=False, include_input=False)
+        ]
+        raise Invalid(
+            f"Some options are not valid for format {format_name}. Correct or remove them.",
+            faults,
+            code="invalid_options",
+        ) from None
+
+
+def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
+    reason = item["msg"]
+    if item["type"] == "extra_forbidden":
+        reason = f"not an option of {format_name}; its options: {', '.join(model.model_fields)}"
+    return Fault(reason, parameter=str(item["loc"][0]))
+
+
+def stored(options: Options) -> dict[str, Any]:
+    """Return the options as plain values for the store. Defaults are included: a later release may change them."""
+    return options.model_dump(mode="json")

@@ -1,0 +1,297 @@
+"""`ndjson`: JSON lines. One sequence per line, `{"tokens": [...], "tags": [...]}`; `labels` is accepted for `tags`.
+
+A token is a string, a list of strings (its columns), or an object of named attributes (see
+`tagsmith.core.corpus.attributes`). All tokens of a corpus are of the same kind.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tagsmith.core.base.arrays import Bytes, Ids, Places
+from tagsmith.core.base.spec import pointer
+from tagsmith.core.corpus import attributes
+from tagsmith.core.corpus.attributes import (
+    AttributeCollector,
+    DuplicateNameError,
+    InvalidAttribute,
+    count_members,
+    object_of,
+)
+from tagsmith.core.corpus.bag import Bag, Cells, joined
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.formats.base import Format, Limits, Options
+from tagsmith.core.corpus.formats.conll import MAX_COLUMNS
+from tagsmith.core.corpus.formats.lines import (
+    FAULTS,
+    LINE,
+    MAX_FAULTS,
+    OWN_FAULTS,
+    OWN_STATE,
+    TOKENS,
+    LineReader,
+    record,
+)
+from tagsmith.core.corpus.formats.writing import sentence_ranges
+from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
+from tagsmith.core.corpus.vocabulary import pack
+
+#: Names of the field that holds the labels.
+_LABEL_FIELDS = ("tags", "labels")
+_FIELDS = {"tokens", *_LABEL_FIELDS}
+
+
+class _InvalidLine(Exception):
+    """A line is invalid. `path` leads to the wrong value."""
+
+    def __init__(self, reason: str, *path: str | int) -> None:
+        super().__init__(f"{pointer(path)}: {reason}" if path else reason)
+
+
+class NdjsonReader(LineReader):
+    """Reads JSON lines. Strings and lists become columns; objects become bags of attributes."""
+
+    def __init__(self, *, max_line_bytes: int, labelled: bool = True) -> None:
+        super().__init__(max_line_bytes=max_line_bytes, state_size=OWN_STATE)
+        self._labelled = labelled
+        self._reasons: list[str] = []  # reasons of faults; a fault has the index of its reason
+        self._width: int | None = None  # columns per token, 0 for objects; None before the first token
+        self._kind: type = str  # type of every token
+        self._names, self._labels = empty_pool(MAX_COLUMNS), empty_pool(1)
+        self._cells: list[Cells] = []
+
+    def _scan(self, buffer: Bytes) -> None:
+        lines = buffer.tobytes()
+        collector, columns, labels = AttributeCollector(), list[str](), list[str]()
+        lengths: list[int] = []
+        before, fields = int(self._state[LINE]), 0
+        for line in lines.split(b"\n")[:-1]:
+            self._state[LINE] += 1
+            if line.strip():
+                try:
+                    sequence = self._sequence(line)
+                    self._tokens(sequence["tokens"], collector, columns)
+                except _InvalidLine as error:
+                    self._fault(str(error))
+                    if self._state[FAULTS] == MAX_FAULTS:
+                        return
+                    continue
+                if self._labelled:
+                    labels += sequence[_label_field(sequence)]
+                lengths.append(len(sequence["tokens"]))
+                fields += len(sequence)
+        if not self._state[FAULTS] and fields + collector.members != count_members(lines):
+            self._report_duplicate_name(lines, before)
+        if not self._state[FAULTS] and lengths:
+            ends = int(self._state[TOKENS]) + np.cumsum(lengths)
+            self._state[TOKENS] = ends[-1]
+            self._store(collector, columns, labels, ends)
+
+    def _corpus(self) -> Corpus:
+        labels = None
+        if self._labelled:
+            labels = Column("label", vocabulary_of(self._labels, 0), self._ids(len(self._blocks) - 1))
+        if self._width == 0:
+            return Corpus(
+                (), labels, self._offsets(), Bag(vocabulary_of(self._names, 0), joined(self._cells))
+            )
+        columns = tuple(
+            Column(str(i), vocabulary_of(self._names, i), self._ids(i)) for i in range(self._width or 0)
+        )
+        return Corpus(columns, labels, self._offsets())
+
+    def _fault(self, reason: str) -> None:
+        record(self._state, self._faults, OWN_FAULTS, len(self._reasons), 0)
+        self._reasons.append(reason)
+
+    def _reason(self, kind: int, a: int, b: int) -> str:
+        del kind, b
+        return self._reasons[a]
+
+    def _sequence(self, line: bytes) -> dict[str, Any]:
+        """Parse a line and check it, except for the content of the tokens."""
+        if len(line) > self._max_line_bytes:
+            raise _InvalidLine(f"longer than {self._max_line_bytes} bytes")
+        try:
+            sequence = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise _InvalidLine(f"not JSON: {error.msg} at byte {error.pos + 1}") from None
+        if not isinstance(sequence, dict):
+            raise _InvalidLine('must be an object {"tokens": [...], "tags": [...]}')
+        unknown = sorted(sequence.keys() - _FIELDS)
+        if unknown:
+            raise _InvalidLine("unknown field; a sequence has tokens, and tags or labels", unknown[0])
+        tokens = sequence.get("tokens")
+        if not isinstance(tokens, list) or not tokens:
+            raise _InvalidLine("must be a list of at least one token", "tokens")
+        field = _label_field(sequence)
+        if self._labelled:
+            _check_labels(sequence.get(field), len(tokens), field)
+        return sequence
+
+    def _tokens(self, tokens: list[Any], collector: AttributeCollector, columns: list[str]) -> None:
+        if self._width is None:
+            self._width, self._kind = _width(tokens[0]), type(tokens[0])
+        if self._kind is dict:
+            _check_each(
+                tokens, lambda token: isinstance(token, dict), "must be an object, as the first token is"
+            )
+            try:
+                collector.add_all(tokens)
+            except InvalidAttribute as error:
+                raise _InvalidLine(error.reason, "tokens", *error.path) from None
+        elif self._kind is str:
+            _check_each(
+                tokens, lambda token: isinstance(token, str), "must be a string, as the first token is"
+            )
+            columns += tokens
+        else:
+            reason = f"must be a list of {self._width} strings, as the first token is"
+            _check_each(tokens, self._is_row, reason)
+            for token in tokens:
+                columns += token
+
+    def _is_row(self, token: Any) -> bool:
+        return (
+            isinstance(token, list)
+            and len(token) == self._width
+            and all(isinstance(column, str) for column in token)
+        )
+
+    def _store(
+        self, collector: AttributeCollector, columns: list[str], labels: list[str], ends: Places
+    ) -> None:
+        kept: list[Ids] = []
+        if collector.ends:
+            self._names, ids = intern(self._names, *collector.spans(), 1)
+            self._cells.append(collector.cells(ids))
+        if columns:
+            width = self._width or 1
+            self._names, ids = intern(self._names, *pack(columns), width)
+            kept += [ids[column::width].copy() for column in range(width)]
+        if self._labelled:
+            self._labels, gold = intern(self._labels, *pack(labels), 1)
+            kept.append(gold)
+        self._keep(kept, ends)
+
+    def _report_duplicate_name(self, lines: bytes, before: int) -> None:
+        """Report the first line with an object that has a name twice: orjson silently keeps the last value."""
+        for number, line in enumerate(lines.split(b"\n"), start=before + 1):
+            try:
+                json.loads(line.strip() or b"null", object_pairs_hook=object_of)
+            except DuplicateNameError as error:
+                self._state[LINE] = number
+                self._fault(str(error))
+                return
+
+
+def _width(token: Any) -> int:
+    """Return the number of columns of the first token. All others must have the same number."""
+    if isinstance(token, dict):
+        return 0
+    if isinstance(token, str):
+        return 1
+    if not isinstance(token, list):
+        raise _InvalidLine("must be a string, a list of strings or an object", "tokens", 0)
+    if not 0 < len(token) <= MAX_COLUMNS:
+        raise _InvalidLine(f"must have 1 to {MAX_COLUMNS} columns", "tokens", 0)
+    return len(token)
+
+
+def _check_each(tokens: list[Any], is_valid: Callable[[Any], bool], reason: str) -> None:
+    for number, token in enumerate(tokens):
+        if not is_valid(token):
+            raise _InvalidLine(reason, "tokens", number)
+
+
+def _label_field(sequence: dict[str, Any]) -> str:
+    """Return the name of the field with the labels; by default the first one."""
+    given = [name for name in _LABEL_FIELDS if name in sequence]
+    if len(given) > 1:
+        raise _InvalidLine("give tags or labels, not both", given[1])
+    return given[0] if given else _LABEL_FIELDS[0]
+
+
+def _check_labels(labels: Any, tokens: int, field: str) -> None:
+    if not isinstance(labels, list) or len(labels) != tokens:
+        found = f"{len(labels)} for {tokens} tokens" if isinstance(labels, list) else "none given"
+        raise _InvalidLine(f"must be a list with one label per token; {found}", field)
+    for number, label in enumerate(labels):
+        if not isinstance(label, str) or not label:
+            raise _InvalidLine("must be a non-empty string", field, number)
+
+
+def read_ndjson(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
+    """Read a corpus from `chunks`, which may end anywhere."""
+    return NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled).read(chunks)
+
+
+def write_ndjson(corpus: Corpus) -> Iterator[bytes]:
+    """Write one sequence per line: tokens as strings, lists of columns or objects, and labels if there are any."""
+    labels = corpus.labels.vocabulary.strings() if corpus.labels else []
+    if corpus.bag is not None:
+        names = [corpus.bag.vocabulary.strings()]
+    else:
+        names = [column.vocabulary.strings() for column in corpus.columns]
+    bounds = corpus.offsets.tolist()
+    for first, last in sentence_ranges(bounds):
+        begin, end = bounds[first], bounds[last]
+        tokens = _written_tokens(corpus, names, begin, end)
+        gold = [] if corpus.labels is None else [labels[i] for i in corpus.labels.ids[begin:end].tolist()]
+        lines = []
+        for start, stop in pairwise(bounds[first : last + 1]):
+            sentence = slice(start - begin, stop - begin)
+            line = {"tokens": tokens[sentence], **({"labels": gold[sentence]} if corpus.labels else {})}
+            lines.append(orjson.dumps(line) + b"\n")
+        yield b"".join(lines)
+
+
+def _written_tokens(corpus: Corpus, names: Sequence[list[str]], begin: int, end: int) -> list[object]:
+    if corpus.bag is None:
+        cells = [
+            [strings[i] for i in column.ids[begin:end].tolist()]
+            for strings, column in zip(names, corpus.columns, strict=True)
+        ]
+        return list(cells[0]) if len(cells) == 1 else [list(row) for row in zip(*cells, strict=True)]
+    part = corpus.bag.cells.part(begin, end)
+    values = part.values if part.values.size else np.ones(part.ids.size, np.float32)
+    # The shortest decimals that are read back as the same float32.
+    numbers = [float(text) for text in values.astype("U32").tolist()]
+    ids, starts = part.ids.tolist(), part.starts.tolist()
+    tokens: list[object] = []
+    for t in range(part.tokens):
+        token: dict[str, float] = {}
+        for k in range(starts[t], starts[t + 1]):
+            # A name occurs once in an object: the values of an attribute given twice are added.
+            name = names[0][ids[k]]
+            token[name] = token.get(name, 0.0) + numbers[k]
+        tokens.append(token)
+    return tokens
+
+
+class NdjsonOptions(Options):
+    """JSON lines have no options of their own."""
+
+
+def _reader(options: NdjsonOptions, limits: Limits) -> NdjsonReader:
+    return NdjsonReader(max_line_bytes=limits.max_line_bytes, labelled=options.labelled)
+
+
+def _writer(corpus: Corpus, _: NdjsonOptions) -> Iterator[bytes]:
+    return write_ndjson(corpus)
+
+
+FORMAT = Format(
+    name="ndjson",
+    options=NdjsonOptions,
+    reader=_reader,
+    writer=_writer,
+    media_type="application/x-ndjson",
+    holds_bags=True,
+    warm=attributes.warm,
+    order=3,
+)

@@ -1,0 +1,1 @@
+"""Labels: codings of spans, spans themselves, word segmentation."""

@@ -1,1 +1,0 @@
-"""Jobs that make several runs: comparing trainers, and tuning the fields of a spec by cross-validation."""

@@ -1,0 +1,1 @@
+"""The columns that templates read: those of the corpus, derived and matched ones, and bags."""

@@ -1,0 +1,150 @@
+"""Features resolved for a corpus: every column has a number. Derived and matched columns follow the corpus's own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tagsmith.core.features.columns.derived import Derived, Function
+from tagsmith.core.features.columns.matched.kinds import MatchedSpec
+from tagsmith.core.features.templates.template import Slot, Template
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a derived column is computed from a column of the corpus: its steps are applied one after the other."""
+
+    of: int  # the column of the corpus
+    steps: tuple[Derived, ...]
+    #: Whether the names of positions outside the sentence are derived too, as Wapiti's tests do.
+    outside: bool = False
+
+    def parts(self) -> Callable[[str], Sequence[str]]:
+        """Return the function from a value of the corpus to the values of a bag column."""
+        last = self.steps[-1]
+        if len(self.steps) == 1:
+            return last.parts
+        function = Derivation(self.of, self.steps[:-1]).function()
+
+        def apply(text: str) -> Sequence[str]:
+            value = function(text)
+            return () if value is None else last.parts(value)
+
+        return apply
+
+    @property
+    def marks_first(self) -> bool:
+        """Whether the column marks the first token of each sentence, which does not depend on the token's value."""
+        return self.steps[-1].kind == "first"
+
+    def function(self) -> Function:
+        """Return the function from a value of the corpus to the derived value, or to None for no value."""
+        functions = [step.function() for step in self.steps]
+
+        def apply(text: str) -> str | None:
+            value: str | None = text
+            for function in functions:
+                if value is None:
+                    return None
+                value = function(value)
+            return value
+
+        return functions[0] if len(functions) == 1 else apply
+
+
+class ResolvedSlot(NamedTuple):
+    """A slot and the number of its column."""
+
+    slot: Slot
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class BagTemplate:
+    """A template over a bag: a column with any number of values per token. A feature is `before` value `after`."""
+
+    before: str = ""
+    after: str = ""
+    rows: tuple[int, ...] = (0,)  # the offsets from the token at which the bag is read
+    derivation: Derivation | None = None  # None: the bag of attributes that the corpus has for each token
+
+    def same_features(self, other: "BagTemplate") -> bool:
+        """Whether equal values make the same features. The offsets do not matter."""
+        return (self.before, self.after, self.derivation) == (other.before, other.after, other.derivation)
+
+    def name(self, value: str) -> str:
+        """The name of a feature."""
+        return f"{self.before}{value}{self.after}"
+
+
+#: The attributes of a corpus with bags are features under their own names.
+BAG = BagTemplate()
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features resolved for a corpus. Columns are numbered: those of the corpus, then derived, then matched ones.
+
+    A corpus without columns has a bag of attributes per token, and these are the features.
+    """
+
+    names: tuple[str, ...]  # the columns of the corpus, up to the last one used
+    templates: tuple[Template, ...]  # over columns with one value per token
+    bag_templates: tuple[Template, ...]  # over columns with any number of values per token
+    bags: tuple[BagTemplate, ...]  # the resolved `bag_templates`
+    #: The specs of the derived columns in use, including those that other derived columns are derived from.
+    described: tuple[tuple[str, Derived], ...]
+    derived: tuple[tuple[str, Derivation], ...]
+    matched: tuple[tuple[str, MatchedSpec], ...]
+    #: The slots of each unigram template, in the order of the templates.
+    slots: tuple[tuple[ResolvedSlot, ...], ...]
+    #: The slots of each template that is joined with the label pair.
+    edge_slots: tuple[tuple[ResolvedSlot, ...], ...]
+    cutoff: int
+    seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
+    independent: bool  # label every token on its own
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that the corpus must have."""
+        return len(self.names)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a column is made from the labels of the training text."""
+        return any(spec.gathers for _, spec in self.matched)
+
+    @property
+    def unigrams(self) -> tuple[Template, ...]:
+        """The templates that are joined with one label."""
+        return tuple(t for t in self.templates if t.kind == "U")
+
+    @property
+    def edges(self) -> bool:
+        """Whether label pairs by themselves are features: there is a `B` template without slots."""
+        return any(t.kind == "B" and not t.slots for t in self.templates)
+
+    @property
+    def rich(self) -> tuple[Template, ...]:
+        """The templates that are joined with the label pair."""
+        return tuple(t for t in self.templates if t.kind == "B" and t.slots)
+
+    def record(self) -> dict[str, Any]:
+        """Describe the features in JSON values, which `restored` reads."""
+        return {
+            "names": list(self.names),
+            "templates": [
+                [
+                    t.kind,
+                    list(t.literals),
+                    [[s.row, s.column, s.anchor, s.take, s.regex, s.fold] for s in t.slots],
+                    t.syntax,
+                ]
+                for t in (*self.templates, *self.bag_templates)
+            ],
+            "derived": [
+                [name, each.model_dump(mode="json", exclude_none=True)]
+                for name, each in (*self.described, *self.matched)
+            ],
+            "cutoff": self.cutoff,
+            "structure": "independent" if self.independent else "chain",
+        }

@@ -1,0 +1,1 @@
+"""Feature templates and the syntaxes they are written in."""

@@ -1,0 +1,1 @@
+"""Jobs: kinds, posting, running, rows, events and checkpoints."""

@@ -1,0 +1,116 @@
+"""Checks of a posted job against the database. The objects they find cannot be deleted until the job has ended."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from tagsmith.core.base.errors import Fault, Invalid, NotFound
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.jobs import Uses
+from tagsmith.core.jobs.spec import Dev, DevCorpus, Promotion
+from tagsmith.core.learn.trainers import memory
+from tagsmith.core.registry import models, promotion, references
+from tagsmith.core.registry.references import Target
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import corpora, lexicons
+from tagsmith.core.store.corpora import CorpusRow
+
+_MIB = 1 << 20
+
+
+@dataclass(eq=False, slots=True)
+class Intake:
+    """The checks of one posted job. Each raises Invalid with a pointer to the wrong field of the spec.
+
+    The checks record the corpora, lexicons and versions that they find. The job holds them until it has ended.
+    """
+
+    conn: Connection
+    settings: Settings
+    _corpora: list[str] = field(default_factory=list)
+    _lexicons: list[str] = field(default_factory=list)
+    _versions: list[Target] = field(default_factory=list)
+
+    @property
+    def uses(self) -> Uses:
+        """Everything that the checks have found so far."""
+        versions = [(target.model, target.version) for target in self._versions]
+        return Uses(self._corpora, versions, self._lexicons)
+
+    def corpus(self, corpus_id: str, pointer: str = "/corpus") -> CorpusRow:
+        """Find a corpus."""
+        try:
+            found = corpora.get(self.conn, corpus_id)
+        except NotFound as error:
+            raise _unknown("corpus", error, pointer) from None
+        self._corpora.append(found.id)
+        return found
+
+    def dev(self, dev: Dev | None, corpus: CorpusRow) -> None:
+        """Check that the corpus of a dev set has as many columns as the training corpus."""
+        if not isinstance(dev, DevCorpus):
+            return
+        found = self.corpus(dev.corpus, "/dev/corpus")
+        given, needed = len(found.columns), len(corpus.columns)
+        if given != needed:
+            reason = f"has {given} columns before the label, the training corpus {needed}"
+            raise Invalid(
+                "The dev corpus does not fit the training corpus.",
+                [Fault(reason, pointer="/dev/corpus")],
+                code="corpora_differ",
+            )
+
+    def memory(self, features: FeatureSpec, corpus: CorpusRow) -> None:
+        """Check that the compiled corpus alone fits in the memory limit of a job."""
+        needed = memory.least_bytes(features.resolve(corpus.columns), corpus.tokens)
+        limit = self.settings.job_memory
+        if needed > limit:
+            reason = (
+                f"its {corpus.tokens:,} tokens take at least {needed / _MIB:,.0f} MiB of memory with these features, "
+                f"and jobs may take {limit / _MIB:,.0f} MiB"
+            )
+            fault = Fault(reason, pointer="/corpus")
+            raise Invalid("The corpus is too large to learn from.", [fault], code="too_large")
+
+    def lexicons(self, features: Iterable[FeatureSpec]) -> None:
+        """Check that the lexicons named by the features exist, and that each has the kind that its column needs."""
+        for name, column in (pair for each in features for pair in each.lexicons.items()):
+            pointer = f"/features/derived/{name}/lexicon"
+            try:
+                found = lexicons.get(self.conn, column.lexicon_id or "")
+            except NotFound as error:
+                raise _unknown("lexicon", error, pointer) from None
+            column.check_lexicon(found.kind, pointer)
+            self._lexicons.append(found.id)
+
+    def version(self, reference: str, pointer: str) -> Target:
+        """Return the version that a reference names now, and hold it: retention cannot remove it from now on."""
+        try:
+            target = references.resolve(self.conn, reference, pointer)
+            models.hold(self.conn, target.model, target.version)
+        except NotFound as error:
+            raise _unknown("model", error, pointer) from None
+        self._versions.append(target)
+        return target
+
+    def promotion(self, wanted: Promotion | None) -> None:
+        """Refuse a promotion whose policy needs a score that the job does not produce."""
+        if wanted is None:
+            return
+        rules = promotion.rules_for_new(self.conn, wanted.model, wanted.alias)
+        scored_on = wanted.dev.corpus if isinstance(wanted.dev, DevCorpus) else None
+        if rules is None or (wanted.dev is not None and rules.corpus in (None, scored_on)):
+            return
+        needed = "a dev set" if rules.corpus is None else f"{rules.corpus} as its dev corpus"
+        reason = (
+            f"the policy of {wanted.model} lets {wanted.alias} stand only for versions with a score: train with "
+            f"{needed}, or promote when an evaluate job has scored it"
+        )
+        fault = Fault(reason, pointer=wanted.pointer)
+        raise Invalid("The version could not be promoted.", [fault], code="promotion_unscored")
+
+
+def _unknown(what: str, error: NotFound, pointer: str) -> Invalid:
+    fault = Fault(error.message, pointer=pointer)
+    return Invalid(f"The spec names a {what} that does not exist.", [fault], code=error.code)

@@ -1,0 +1,133 @@
+"""`evaluate`: score model versions on a labelled corpus."""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.steps import mapped
+from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
+from tagsmith.core.jobs.running import Note, ResultOnly, Running, Step
+from tagsmith.core.jobs.spec import JobSpec
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.learn.run.spec import Seed
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline import versions, warm
+from tagsmith.core.pipeline.experiments.table import csv_of
+from tagsmith.core.registry.names import ModelReference
+from tagsmith.core.registry.references import Target
+from tagsmith.core.store.ids import CorpusId
+
+#: Every pair is compared: 16 versions make 120 pairs.
+MAX_MODELS = 16
+
+_METRICS = (
+    "precision", "recall", "f1", "accuracy", "correct", "gold", "predicted", "tokens", "tokens_correct",
+    "sentences", "sentences_correct",
+)  # fmt: skip
+
+
+class EvaluateSpec(JobSpec):
+    """Score versions on a corpus and, for each pair, test whether the difference is statistically significant.
+
+    The paired bootstrap of F1 draws `resamples` samples of the sentences. Its interval has the level `confidence`.
+    """
+
+    kind: Literal["evaluate"]
+    models: Annotated[list[ModelReference], Field(min_length=1, max_length=MAX_MODELS)]
+    corpus: CorpusId
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
+    confidence: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
+    seed: Seed = 1
+
+    @field_validator("models")
+    @classmethod
+    def _models_differ(cls, models: list[str]) -> list[str]:
+        if len(set(models)) < len(models):
+            raise ValueError("a model is named twice")
+        return models
+
+
+class Evaluation(Result):
+    """The metrics of each version, and the significance tests of each pair."""
+
+    corpus: str
+    models: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+
+
+def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
+    corpus = intake.corpus(spec.corpus)
+    found: list[Target] = []
+    for place, reference in enumerate(spec.models):
+        target = intake.version(reference, f"/models/{place}")
+        if target in found:
+            fault = Fault(f"{reference} is {target}, which is named already", pointer=f"/models/{place}")
+            raise Invalid("The spec names a version twice.", [fault], code="same_version")
+        found.append(target)
+    names = {target.model for target in found}
+    return Prepared(
+        spec=spec.model_copy(update={"models": [str(target) for target in found]}),
+        tokens=corpus.tokens * len(found),
+        model=names.pop() if len(names) == 1 else None,
+    )
+
+
+def _run(spec: EvaluateSpec, workplace: Workplace) -> Running:
+    """Score the versions with one model in memory at a time, then compare each pair."""
+    targets = [workplace.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
+    corpus = yield from workplace.corpus(spec.corpus)
+    yield Step("evaluate", 0.0, "making the kernels ready")
+    warm.evaluation()
+    parts = len(targets) + 1
+    taggings, scored = [], []
+    for number, target in enumerate(targets):
+        path = yield from workplace.model_file(target)
+        steps = versions.tag_corpus(str(target), Tagger.open(path, target.sha256), corpus)
+        tagging = yield from mapped(steps, partial(_step, number, parts))
+        path.unlink()
+        taggings.append(tagging)
+        scored.append(
+            {
+                "model": target.model,
+                "version": target.version,
+                "sha256": target.sha256,
+                "metrics": tagging.metrics.as_dict(),
+            }
+        )
+        yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
+    tests = versions.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
+    pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
+    return ResultOnly(Evaluation(corpus=spec.corpus, models=scored, pairs=pairs).stored())
+
+
+def _step(before: int, parts: int, done: float) -> Step:
+    """Convert the progress of one part to the progress of the job."""
+    return Step("evaluate", (before + done) / parts)
+
+
+def _table(result: Stored) -> str:
+    """One row per version."""
+    rows = [
+        [row["model"], row["version"], *(row["metrics"][name] for name in _METRICS)]
+        for row in result["models"]
+    ]
+    return csv_of(["model", "version", *_METRICS], rows)
+
+
+KIND = JobKind(
+    spec=EvaluateSpec,
+    result=Evaluation,
+    examples={
+        "evaluate": Example(
+            "Score two versions and test whether they differ",
+            {"kind": "evaluate", "models": ["chunker:1", "chunker@champion"], "corpus": "crp_01hzy3m9k4t7"},
+        )
+    },
+    prepare=_prepare,
+    run=_run,
+    table=_table,
+    position=40,
+)

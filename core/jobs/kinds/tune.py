@@ -1,0 +1,378 @@
+"""`tune`: cross-validated search over fields of a spec."""
+
+import copy
+import itertools
+import json
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
+from sqlalchemy.engine import Connection
+
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.spec import Spec, pointer, validated
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
+from tagsmith.core.jobs.kinds.train import NewModel, TrainSpec
+from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.spec import JobSpec, Promotion
+from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.learn.run.spec import Learning
+from tagsmith.core.pipeline.experiments import folds
+from tagsmith.core.pipeline.experiments.table import csv_of, error_of
+from tagsmith.core.pipeline.experiments.tune import TuneCandidate, for_whole_corpus, tune
+from tagsmith.core.registry.names import Name
+from tagsmith.core.store.ids import CorpusId
+
+#: Each candidate costs one training run per fold, and longer tables are not readable.
+MAX_CANDIDATES = 500
+
+FieldPath = Annotated[
+    str, StringConstraints(pattern=r"^(trainer|features|stop)(\.[A-Za-z0-9_-]{1,64}){1,4}$", max_length=200)
+]
+#: A value for a field.
+Value = bool | int | float | str | None
+Values = Annotated[list[Value], Field(min_length=1, max_length=MAX_CANDIDATES)]
+
+
+class Range(Spec):
+    """Draw uniformly between `low` and `high`, or uniformly in the logarithm; `integer` draws whole numbers."""
+
+    low: Annotated[float, Field(ge=-1e15, le=1e15)]
+    high: Annotated[float, Field(ge=-1e15, le=1e15)]
+    scale: Literal["linear", "log"] = "linear"
+    integer: bool = False
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Range":
+        if not self.low < self.high:
+            raise ValueError("low must be less than high")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError("a logarithmic range must begin above 0")
+        if self.integer and not (self.low.is_integer() and self.high.is_integer()):
+            raise ValueError("a range of whole numbers must begin and end with one")
+        return self
+
+    def draw(self, source: random.Random) -> float | int:
+        """Draw one value, rounded to a readable number of digits."""
+        low, high = self.low, self.high
+        if self.integer:
+            # Extend by half a step at both ends, so that the ends are as likely as the other values.
+            low, high = low - 0.5, high + 0.5
+            low = max(low, self.low / 2) if self.scale == "log" else low
+        at = source.random()
+        drawn = low * (high / low) ** at if self.scale == "log" else low + (high - low) * at
+        within = min(max(float(f"{drawn:.4g}"), self.low), self.high)
+        return round(within) if self.integer else within
+
+    def ends(self) -> list[float | int]:
+        """Return both ends. If they are valid, so are the values between them."""
+        return [round(end) if self.integer else end for end in (self.low, self.high)]
+
+
+class GridSearch(Spec):
+    """Try every combination of the given values."""
+
+    kind: Literal["grid"]
+    fields: Annotated[dict[FieldPath, Values], Field(min_length=1, max_length=16)]
+
+    def draws(self, _seed: int) -> list[dict[str, Value]]:
+        """Return the combinations; the last field in name order changes fastest."""
+        count = math.prod(len(values) for values in self.fields.values())
+        if count > MAX_CANDIDATES:
+            fault = Fault(
+                f"these are {count} combinations; at most {MAX_CANDIDATES}", pointer="/search/fields"
+            )
+            raise Invalid("The tune job is not valid", [fault], code="invalid_spec")
+        names = sorted(self.fields)
+        made = (dict(zip(names, v, strict=True)) for v in itertools.product(*(self.fields[n] for n in names)))
+        return _distinct(made)
+
+    def probes(self) -> list[dict[str, Value]]:
+        """Return further settings to validate: none, because the search tries every combination."""
+        return []
+
+
+def _choice_kind(choice: Any) -> str:
+    """Distinguish a range from a list, so that errors refer to the right type."""
+    return "range" if isinstance(choice, dict | Range) else "list"
+
+
+Choice = Annotated[
+    Annotated[Range, Tag("range")] | Annotated[Values, Tag("list")], Discriminator(_choice_kind)
+]
+
+
+class RandomSearch(Spec):
+    """Try `trials` settings drawn from ranges and lists. Duplicate settings are tried once."""
+
+    kind: Literal["random"]
+    trials: Annotated[int, Field(ge=1, le=MAX_CANDIDATES)] = 20
+    fields: Annotated[dict[FieldPath, Choice], Field(min_length=1, max_length=16)]
+
+    def draws(self, seed: int) -> list[dict[str, Value]]:
+        """Draw the settings. Each field has its own random stream, so a new field does not change the others."""
+        # Python's generator is stable across releases, and the seed needs no secrecy.
+        streams = {name: random.Random(f"{seed}:{name}") for name in sorted(self.fields)}  # noqa: S311
+        made = (
+            {name: self._draw(name, source) for name, source in streams.items()} for _ in range(self.trials)
+        )
+        return _distinct(made)
+
+    def _draw(self, name: str, source: random.Random) -> Value:
+        field = self.fields[name]
+        return field.draw(source) if isinstance(field, Range) else field[int(source.random() * len(field))]
+
+    def probes(self) -> list[dict[str, Value]]:
+        """Return further settings to validate: each end of a range and each value of a list."""
+        ends = {name: f.ends() if isinstance(f, Range) else f for name, f in self.fields.items()}
+        return [{name: value} for name, values in ends.items() for value in values]
+
+
+def _distinct(settings: Iterable[dict[str, Value]]) -> list[dict[str, Value]]:
+    """Remove duplicates. Types matter: 1, 1.0 and true are different values in a spec."""
+    return list(
+        {tuple((name, repr(value)) for name, value in each.items()): each for each in settings}.values()
+    )
+
+
+class TuneTrain(Spec):
+    """After the search, train a version with the best spec on the whole corpus."""
+
+    model: Name
+    promote: Name | None = None
+
+
+class TuneSpec(JobSpec, Learning):
+    """Search for the fields of a spec that score best in k-fold cross-validation.
+
+    `search.fields` names fields by dotted path: `trainer.*`, `features.*`, `stop.*`. All other fields of the job are
+    the base spec.
+    """
+
+    kind: Literal["tune"]
+    corpus: CorpusId
+    search: Annotated[GridSearch | RandomSearch, Field(discriminator="kind")]
+    folds: Annotated[int, Field(ge=2, le=20)] = 4
+    train: TuneTrain | None = None
+
+    @model_validator(mode="after")
+    def _candidates_are_valid(self) -> "TuneSpec":
+        for values in self.search.probes():
+            self._with(values)
+        if not self.candidates:
+            raise ValueError("the search has no candidate")
+        for candidate in self.candidates:
+            # Check before the search that the best spec can be trained, even if its best pass is the first.
+            for_whole_corpus(candidate.learning, passes=1)
+        return self
+
+    @cached_property
+    def candidates(self) -> tuple[TuneCandidate, ...]:
+        """Return every setting to try, in table order."""
+        draws = self.search.draws(self.seed)
+        return tuple(TuneCandidate(i, values, self._with(values)) for i, values in enumerate(draws, start=1))
+
+    def check_columns(self, columns: int | Sequence[str]) -> None:
+        """Raise Invalid if the features of a candidate name a column that the corpus lacks."""
+        for candidate in self.candidates:
+            try:
+                candidate.learning.features.resolve(columns)
+            except Invalid as error:
+                raise self._blamed(error, candidate.values) from None
+
+    def _with(self, values: Mapping[str, Value]) -> Learning:
+        """Return the spec with the given fields set; Invalid names the wrong value and its field."""
+        body = {name: copy.deepcopy(value) for name, value in self._base.items()}
+        for path, value in values.items():
+            self._set(body, path, value)
+        try:
+            return validated(_LEARNING, body, "The tune job")
+        except Invalid as error:
+            raise self._blamed(error, values) from None
+
+    @cached_property
+    def _base(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", include=set(Learning.model_fields))
+
+    def _set(self, body: dict[str, Any], path: str, value: Value) -> None:
+        *parents, leaf = path.split(".")
+        place: Any = body
+        for parent in parents:
+            place = place.get(parent) if isinstance(place, dict) else None
+        if path in ("trainer.kind", "stop.kind"):
+            raise _refused(
+                path, "a kind is not tuned: its fields are; a compare job compares kinds of trainers"
+            )
+        if not isinstance(place, dict):
+            raise _refused(path, f"the spec has nothing at {'.'.join(parents)} to set {leaf} in")
+        place[leaf] = value
+
+    def _blamed(self, error: Invalid, values: Mapping[str, Value]) -> Invalid:
+        """Return the same error, located at the searched field that caused it, or at all possible ones."""
+        faults = []
+        for fault in error.faults:
+            place = (fault.pointer or "").strip("/").replace("/", ".")
+            near = [
+                path
+                for path in values
+                if f"{path}.".startswith(f"{place}.") or f"{place}.".startswith(f"{path}.")
+            ]
+            exact = [path for path in near if path == place]
+            said = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
+            where = pointer(("search", "fields", exact[0] if exact else near[0])) if near else fault.pointer
+            faults.append(Fault(f"{said}: {fault.reason}", line=fault.line, pointer=where))
+        return Invalid(error.message, faults, code=error.code)
+
+
+def _shown(value: Value) -> str:
+    """Format a value; long values are shortened in the middle."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
+
+
+_LEARNING: TypeAdapter[Learning] = TypeAdapter(Learning)
+
+
+def _refused(path: str, reason: str) -> Invalid:
+    fault = Fault(f"{path}: {reason}", pointer=pointer(("search", "fields", path)))
+    return Invalid("The tune job is not valid", [fault], code="invalid_spec")
+
+
+class SearchResult(Result):
+    """One table row per candidate, the best candidate with its spec, and the version trained with it, if any."""
+
+    score: str
+    folds: int
+    table: list[dict[str, Any]]
+    best: dict[str, Any]
+    trained: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """The result of a search, and the model trained with the best spec, if any."""
+
+    result: dict[str, Any]
+    model: NewModel | None
+
+    def store(self, conn: Connection) -> dict[str, Any]:
+        result = self.result if self.model is None else self.result | {"trained": self.model.store(conn)}
+        return SearchResult(**result).stored()
+
+
+def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
+    corpus = intake.corpus(spec.corpus)
+    spec.check_columns(corpus.columns)
+    folds.check(corpus.sentences, spec.folds)
+    intake.memory(spec.features, corpus)
+    intake.lexicons(_features(spec))
+    passes = spec.folds * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
+    return Prepared(
+        spec=spec,
+        tokens=corpus.tokens * passes,
+        model=None if spec.train is None else spec.train.model,
+    )
+
+
+def _run(spec: TuneSpec, workplace: Workplace) -> Running:
+    corpus = yield from workplace.corpus(spec.corpus)
+    lexicons = yield from workplace.lexicons(_features(spec))
+    yield from workplace.kernels(spec.trainer)
+    tuned = yield from workplace.resumed(
+        lambda resume: tune(
+            spec.candidates,
+            corpus,
+            folds=spec.folds,
+            seed=spec.seed,
+            train_best=spec.train is not None,
+            lexicons=lexicons,
+            resume=resume,
+        )
+    )
+    if spec.train is None or tuned.trained is None:
+        return _Searched(tuned.result, None)
+    # The version is stored with the spec of an equivalent `train` job.
+    wanted = {"kind": "train", "corpus": spec.corpus, **spec.train.model_dump(mode="json")}
+    final = TrainSpec.model_validate({**tuned.best.model_dump(mode="json"), **wanted})
+    return _Searched(tuned.result, NewModel.of(final, tuned.trained, workplace))
+
+
+def _features(spec: TuneSpec) -> list[FeatureSpec]:
+    return [candidate.learning.features for candidate in spec.candidates]
+
+
+def _promotion(spec: TuneSpec) -> Promotion | None:
+    if spec.train is None or spec.train.promote is None:
+        return None
+    return Promotion(spec.train.model, spec.train.promote, None, "/train/promote")
+
+
+def _table(result: Stored) -> str:
+    """One row per candidate."""
+    table, count = result["table"], int(result["folds"])
+    fields = sorted(table[0]["values"])
+    header = ["candidate", *fields, "mean", "deviation", *(f"fold {i}" for i in range(1, count + 1))]
+    rows = [
+        [
+            row["candidate"],
+            *(row["values"][field] for field in fields),
+            row["mean"],
+            row["deviation"],
+            *(row["scores"] or [None] * count),
+            row["passes"],
+            row["seconds"],
+            error_of(row),
+        ]
+        for row in table
+    ]
+    return csv_of([*header, "passes", "seconds", "error"], rows)
+
+
+KIND = JobKind(
+    spec=TuneSpec,
+    result=SearchResult,
+    examples={
+        "tune": Example(
+            "Search a grid by 4-fold cross-validation, then train with the best",
+            {
+                "kind": "tune",
+                "corpus": "crp_01hzy3m5v8q2",
+                "features": {"preset": "chunking"},
+                "trainer": {"kind": "sgd-l1", "passes": 10},
+                "search": {
+                    "kind": "grid",
+                    "fields": {"trainer.l1": [0.1, 0.5, 1.0], "features.cutoff": [1, 3]},
+                },
+                "folds": 4,
+                "train": {"model": "chunker", "promote": "champion"},
+            },
+        ),
+        "tune at random": Example(
+            "Search at random",
+            {
+                "kind": "tune",
+                "corpus": "crp_01hzy3m5v8q2",
+                "trainer": {"kind": "adf", "passes": 10},
+                "search": {
+                    "kind": "random",
+                    "trials": 20,
+                    "fields": {
+                        "trainer.c": {"low": 0.01, "high": 1, "scale": "log"},
+                        "features.cutoff": {"low": 1, "high": 4, "integer": True},
+                    },
+                },
+            },
+        ),
+    },
+    prepare=_prepare,
+    run=_run,
+    promotion=_promotion,
+    table=_table,
+    position=30,
+)

@@ -1,0 +1,60 @@
+"""Parts that the specs of several job kinds share: the base class, the dev set, the promotion."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from tagsmith.core.base.spec import Spec
+from tagsmith.core.store.ids import CorpusId
+
+
+class JobSpec(Spec):
+    """The base class of the specs of all kinds; each sets `kind` to a literal.
+
+    `max_seconds` limits the time that workers spend on the job, summed over all attempts. A job that exceeds it fails
+    (`out_of_time`). A training run that reaches `stop.max_seconds` instead ends with the model trained so far.
+    """
+
+    kind: str
+    max_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+
+
+class DevCorpus(Spec):
+    """Evaluate on another corpus after each pass."""
+
+    corpus: CorpusId
+
+
+class DevFraction(Spec):
+    """Hold out a part of the training corpus, chosen by the seed, and evaluate on it after each pass."""
+
+    fraction: Annotated[float, Field(gt=0, lt=1)]
+
+
+def _dev_kind(dev: Any) -> str | None:
+    """Return the tag of the matching class, so that faults are reported for that class only."""
+    given = dev if isinstance(dev, dict) else type(dev).model_fields if isinstance(dev, Spec) else ()
+    return "by corpus" if "corpus" in given else "by fraction" if "fraction" in given else None
+
+
+Dev = Annotated[
+    Annotated[DevCorpus, Tag("by corpus")] | Annotated[DevFraction, Tag("by fraction")],
+    Discriminator(
+        _dev_kind,
+        custom_error_type="dev",
+        custom_error_message="Give a corpus or a fraction",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """An alias that a job moves to the version it trains."""
+
+    model: str
+    alias: str
+    #: The dev set that scores the version, if any.
+    dev: Dev | None
+    #: JSON pointer to the alias in the spec.
+    pointer: str

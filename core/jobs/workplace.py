@@ -1,0 +1,149 @@
+"""The resources of a running job: its row, the database, a scratch folder, and its inputs read from SQL."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tagsmith.core.base.flat_file import CorruptFile
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
+from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.jobs import checkpoints, jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.running import Note, Said
+from tagsmith.core.jobs.spec import Dev, DevCorpus
+from tagsmith.core.learn.run.progress import Progress
+from tagsmith.core.learn.trainers.base import TrainerSpec
+from tagsmith.core.pipeline import warm
+from tagsmith.core.registry import models, references
+from tagsmith.core.registry.references import Target
+from tagsmith.core.registry.registry import Registry
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import blobs, corpora, lexicons
+from tagsmith.core.store.corpora import CorpusRow
+from tagsmith.core.store.engine import Database
+
+T = TypeVar("T")
+
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """One claim of one job. The methods that read are generators: the job can be stopped between any two chunks."""
+
+    settings: Settings
+    db: Database
+    #: A folder for this job, removed when it ends.
+    scratch: Path
+    job: JobRow
+    #: Publishes versions and moves aliases.
+    registry: Registry
+
+    def corpus(self, corpus_id: str) -> Generator[Said, None, Corpus]:
+        """Read a corpus."""
+        row = self.corpus_row(corpus_id)
+        with self.db.read() as conn:
+            blob_id = corpora.blob_id(conn, corpus_id)
+        reader = formats.reader(
+            row.format,
+            max_line_bytes=self.settings.max_line_bytes,
+            max_text_bytes=self.settings.max_corpus_bytes,
+            options=row.options,
+        )
+        for chunk in blobs.stream(self.db, blob_id):
+            reader.feed(chunk)
+            yield None
+        return reader.finish()
+
+    def corpus_row(self, corpus_id: str) -> CorpusRow:
+        """Return the row of a corpus: its format and counts."""
+        with self.db.read() as conn:
+            return corpora.get(conn, corpus_id)
+
+    def dev(self, dev: Dev) -> Generator[Said, None, Corpus | float]:
+        """Read the corpus of a dev set, or return the fraction to hold out."""
+        if isinstance(dev, DevCorpus):
+            return (yield from self.corpus(dev.corpus))
+        return dev.fraction
+
+    def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[Said, None, Lexicons]:
+        """Read the lexicons that the features name."""
+        found: dict[str, Lexicon] = {}
+        for column in (column for each in features for column in each.lexicons.values()):
+            lexicon_id = column.lexicon_id or ""
+            if lexicon_id not in found:
+                found[lexicon_id] = lexicons.load(self.db, lexicon_id, self.settings.max_line_bytes)
+                yield None
+        return found
+
+    def version(self, reference: str, pointer: str) -> Target:
+        """Find the version that a reference in the spec names."""
+        with self.db.read() as conn:
+            return references.resolve(conn, reference, pointer)
+
+    def model_file(self, target: Target) -> Generator[Said, None, Path]:
+        """Copy the file of a version into the scratch folder."""
+        with self.db.read() as conn:
+            blob_id = models.blob_id(conn, target.model, target.version)
+        path = self.scratch / f"{target.model}-{target.version}"
+        yield from written(blobs.stream(self.db, blob_id), path)
+        return path
+
+    def kernels(self, trainer: TrainerSpec) -> Generator[Said, None, None]:
+        """Compile the kernels of a trainer if needed. Inside the run this would count as training time."""
+        yield Progress("compile", message=f"making the kernels of {trainer.kind} ready")
+        warm.trainer(trainer)
+
+    def resumed(self, go: Callable[[Path | None], Generator[Said, None, T]]) -> Generator[Said, None, T]:
+        """Run `go` from the checkpoint of an earlier attempt, or from the start if no usable checkpoint exists."""
+        resume = yield from self._checkpoint()
+        if resume is not None:
+            try:
+                return (yield from go(resume))
+            except CorruptFile as error:
+                # Only reading a checkpoint raises this, before the first pass.
+                reason = error.message
+            yield self._without_checkpoint(reason)
+        return (yield from go(None))
+
+    def _checkpoint(self) -> Generator[Said, None, Path | None]:
+        """Copy the checkpoint of an earlier attempt into the scratch folder, if an intact one exists."""
+        with self.db.read() as conn:
+            found = checkpoints.find(conn, self.job.id)
+        if found is None:
+            return None
+        path = self.scratch / "resume"
+        try:
+            yield from written(blobs.stream(self.db, found.blob_id), path)
+        except blobs.CorruptBlobError as error:
+            yield self._without_checkpoint(str(error))
+            return None
+        return path
+
+    def _without_checkpoint(self, reason: str) -> Note:
+        """Delete an unusable checkpoint, and return a note about it."""
+        job = self.job
+        assert job.lease_owner is not None
+        with self.db.write() as conn:
+            if jobs.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
+                raise jobs.LeaseLost(f"the lease of {job.id} has passed on")
+            checkpoints.delete(conn, job.id)
+        return Note(f"the checkpoint cannot be used, training starts afresh: {reason}", level="warning")
+
+
+def written(chunks: Iterable[bytes], path: Path) -> Generator[Said, None, None]:
+    """Write chunks to a file. The job can be stopped between two chunks."""
+    with path.open("wb") as out:
+        for chunk in chunks:
+            out.write(chunk)
+            yield None
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """Read a file in pieces."""
+    with path.open("rb") as handle:
+        while piece := handle.read(READ_BYTES):
+            yield piece

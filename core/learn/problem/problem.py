@@ -1,0 +1,275 @@
+"""A training problem: a corpus as attribute rows and gold labels, ready for kernels."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagsmith.core.base.arrays import offsets_of, ranges
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.jit import readonly
+from tagsmith.core.base.simd import padded
+from tagsmith.core.corpus.bag import Cells
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.columns.bags import BagIndex, attributes_of, learn_bags
+from tagsmith.core.features.columns.coder import Coder, Codes
+from tagsmith.core.features.columns.tokens import TokenTable
+from tagsmith.core.features.index import FeatureIndex, TokenAttributes, build, edge_slots_of, slots_of
+from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
+from tagsmith.core.features.resolved import Features
+from tagsmith.core.learn.problem.groups import Templates, templates_of
+from tagsmith.core.learn.problem.layout import Layout
+
+
+class Sequences(NamedTuple):
+    """A corpus as kernels read it: sentence i is tokens `offsets[i]:offsets[i+1]`."""
+
+    offsets: NDArray[np.int64]  # (sentences + 1,)
+    starts: NDArray[np.int64]  # (tokens + 1,) token t has attributes starts[t]:starts[t+1]
+    rows: NDArray[np.int32]  # attribute rows
+    values: NDArray[np.float32]  # their values; empty unless `valued`; empty means all are 1
+    gold: NDArray[np.int32]  # (tokens,) label ids; may exceed the model's labels in evaluation data
+    edge_starts: NDArray[np.int64]  # (tokens + 1,) the same for edge attributes; empty unless `rich`
+    edge_rows: NDArray[np.int32]  # edge attributes; the first token of a sentence has none
+    valued: bool  # whether attributes have values
+    rich: bool  # whether tokens have edge attributes
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Sequences with their number of attributes and their label names.
+
+    `edges` is true if label bigrams are features. `edge_attributes` is the number of attributes combined with label
+    bigrams. `seen_pairs` is true if only features of the gold data have weights.
+    """
+
+    data: Sequences
+    attributes: int
+    labels: tuple[str, ...]
+    edges: bool
+    seen_pairs: bool = False
+    edge_attributes: int = 0
+    independent: bool = False  # whether every token is labelled independently
+    templates: Templates | None = None  # the templates of the attributes, if the problem comes from a corpus
+
+    @property
+    def width(self) -> int:
+        return padded(len(self.labels))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout of the weights, for kernels."""
+        return Layout(self.attributes, self.blocks, len(self.labels), self.width, self.edges, self.rich)
+
+    @property
+    def blocks(self) -> int:
+        """The first row of the edge attribute blocks, after the rows of attributes and transitions."""
+        return self.attributes + len(self.labels)
+
+    @property
+    def rows(self) -> int:
+        """The number of weight rows (see `Layout`)."""
+        return self.blocks + self.edge_attributes * len(self.labels)
+
+    @property
+    def rich(self) -> bool:
+        """Whether tokens have their own transitions."""
+        return self.edge_attributes > 0
+
+    @property
+    def sentences(self) -> int:
+        return len(self.data.offsets) - 1
+
+    @property
+    def tokens(self) -> int:
+        return int(self.data.offsets[-1])
+
+    @cached_property
+    def longest(self) -> int:
+        return int(np.max(np.diff(self.data.offsets), initial=0))
+
+    def room(self, batch: int) -> int:
+        """Return the number of tokens in the longest possible batch of `batch` sentences."""
+        if batch == 1:
+            return self.longest
+        lengths = np.sort(np.diff(self.data.offsets))[::-1]
+        return int(lengths[:batch].sum())
+
+    def cells(self) -> NDArray[np.int64]:
+        """The number of rows that each sentence uses, counting repeats."""
+        cells = np.diff(self.data.starts[self.data.offsets])
+        if self.rich:
+            cells = cells + len(self.labels) * np.diff(self.data.edge_starts[self.data.offsets])
+        return np.asarray(cells)
+
+    def by_token(self) -> "Problem":
+        """If tokens are labelled independently, return the problem with each token as a separate sentence."""
+        if not self.independent or self.longest <= 1:
+            return self
+        return replace(self, data=self.data._replace(offsets=readonly(np.arange(self.tokens + 1), np.int64)))
+
+    def sample(self, sentences: int) -> "Problem":
+        """Return the problem restricted to `sentences` evenly spaced sentences."""
+        if sentences >= self.sentences:
+            return self
+        chosen = np.linspace(0, self.sentences - 1, sentences).round().astype(np.int64)
+        return self.subset(chosen)
+
+    def with_attributes(self, used: NDArray[np.bool_], used_edges: NDArray[np.bool_]) -> "Problem":
+        """Return the problem restricted to the marked attributes and edge attributes, renumbered in the same order."""
+        data = self.data
+        starts, rows, cells = _picked(data.starts, data.rows, used)
+        edge_starts, edge_rows, _ = _picked(data.edge_starts, data.edge_rows, used_edges)
+        return replace(
+            self,
+            attributes=int(np.count_nonzero(used)),
+            edge_attributes=int(np.count_nonzero(used_edges)),
+            templates=self.templates and self.templates.picked(used, used_edges),
+            data=data._replace(
+                starts=starts,
+                rows=rows,
+                values=readonly(data.values[cells] if data.valued else data.values, np.float32),
+                edge_starts=edge_starts,
+                edge_rows=edge_rows,
+            ),
+        )
+
+    def rows_with(self, used: NDArray[np.bool_], used_edges: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the weight rows that remain with only the marked attributes and edge attributes."""
+        transitions = np.ones(len(self.labels), np.bool_)
+        return np.flatnonzero(np.concatenate([used, transitions, np.repeat(used_edges, len(self.labels))]))
+
+    def occurring(self) -> tuple["Problem", NDArray[np.int64]]:
+        """Return the problem without attributes that occur at no token, and the weight rows that remain."""
+        used, used_edges = np.zeros(self.attributes, np.bool_), np.zeros(self.edge_attributes, np.bool_)
+        used[self.data.rows], used_edges[self.data.edge_rows] = True, True
+        return self.with_attributes(used, used_edges), self.rows_with(used, used_edges)
+
+    def subset(self, chosen: NDArray[np.int64]) -> "Problem":
+        """Return the problem restricted to the sentences `chosen`, in that order."""
+        offsets, starts = self.data.offsets, self.data.starts
+        tokens = ranges(offsets[chosen], offsets[chosen + 1])
+        cells = ranges(starts[tokens], starts[tokens + 1])
+        edge_starts, edge_rows = self.data.edge_starts, self.data.edge_rows
+        if self.rich:
+            lengths = edge_starts[tokens + 1] - edge_starts[tokens]
+            edge_rows = edge_rows[ranges(edge_starts[tokens], edge_starts[tokens + 1])]
+            edge_starts = offsets_of(lengths)
+        data = Sequences(
+            offsets=offsets_of(offsets[chosen + 1] - offsets[chosen]),
+            starts=offsets_of(starts[tokens + 1] - starts[tokens]),
+            rows=readonly(self.data.rows[cells], np.int32),
+            values=readonly(self.data.values[cells] if self.data.valued else self.data.values, np.float32),
+            gold=readonly(self.data.gold[tokens], np.int32),
+            edge_starts=readonly(edge_starts, np.int64),
+            edge_rows=readonly(edge_rows, np.int32),
+            valued=self.data.valued,
+            rich=self.data.rich,
+        )
+        return replace(self, data=data)
+
+
+def _picked(
+    starts: NDArray[np.int64], rows: NDArray[np.int32], used: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+    """Select and renumber the cells of used attributes. Return token starts, attributes and selected cells."""
+    cells = used[rows]
+    before = offsets_of(cells)
+    numbers = np.cumsum(used, dtype=np.int32) - 1
+    return readonly(before[starts], np.int64), readonly(numbers[rows[cells]], np.int32), cells
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A compiled training corpus: the problem, and the data needed to compile other text in the same way.
+
+    `edge_index` numbers the edge attributes, if the features have any.
+    """
+
+    problem: Problem
+    features: Features
+    coder: Coder
+    index: FeatureIndex
+    bags: tuple[BagIndex, ...]
+    codes: Codes
+    edge_index: FeatureIndex | None = None
+
+    def problem_of(self, corpus: Corpus) -> Problem:
+        """Compile another corpus with the same features. Unknown labels are numbered after the known ones."""
+        tokens = self.coder.tokens_of(corpus)
+        codes = self.coder.code(tokens)
+        attributes = self.index.look_up(codes, corpus.offsets)
+        edges = None if self.edge_index is None else self.edge_index.look_up(codes, corpus.offsets)
+        labels, gold = gold_of(corpus, self.problem.labels)
+        return replace(
+            self.problem,
+            data=_sequences(tokens, attributes, edges, gold, self.bags),
+            labels=labels,
+        )
+
+
+def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
+    """Compile a training corpus. `lexicons` holds the lexicons that the features name, by id."""
+    if corpus.labels is None:
+        raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    vocabularies = coder.vocabularies
+    index, attributes = build(slots_of(features, vocabularies), codes, corpus.offsets, features.cutoff)
+    edge_index, edge_attributes = None, None
+    if features.rich:
+        edge_slots = edge_slots_of(features, vocabularies)
+        edge_index, edge_attributes = build(edge_slots, codes, corpus.offsets, features.cutoff)
+    bags, attributes_in_all = learn_bags(features.bags, corpus, features.cutoff, index.size)
+    labels, gold = gold_of(corpus, ())
+    if len(labels) > np.iinfo(np.int16).max:
+        raise Invalid(
+            f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
+        )
+    problem = Problem(
+        _sequences(coder.tokens_of(corpus), attributes, edge_attributes, gold, bags),
+        attributes_in_all,
+        labels,
+        features.edges,
+        features.seen_pairs,
+        edge_index.size if edge_index else 0,
+        features.independent,
+        templates_of(features, coder, index, edge_index, bags, attributes_in_all),
+    )
+    return Compiled(problem, features, coder, index, bags, codes, edge_index)
+
+
+def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """Number the labels: first the known ones, then the other labels of the corpus in alphabetical order."""
+    if corpus.labels is None:
+        raise Invalid("The corpus has no labels", code="unlabelled_corpus")
+    names = corpus.labels.vocabulary.strings()
+    present = np.unique(corpus.labels.ids)
+    numbers = {name: i for i, name in enumerate(known)}
+    for name in sorted(names[i] for i in present):
+        numbers.setdefault(name, len(numbers))
+    ids = np.array([numbers.get(name, -1) for name in names], np.int32)
+    return tuple(numbers), ids[corpus.labels.ids]
+
+
+def _sequences(
+    tokens: TokenTable,
+    attributes: TokenAttributes,
+    edges: TokenAttributes | None,
+    gold: NDArray[np.int32],
+    bags: tuple[BagIndex, ...],
+) -> Sequences:
+    singles = Cells(attributes.starts, attributes.rows, np.empty(0, np.float32))
+    cells = attributes_of(bags, tokens, singles)
+    return Sequences(
+        offsets=readonly(tokens.offsets, np.int64),
+        starts=cells.starts,
+        rows=cells.ids,
+        values=cells.values,
+        gold=readonly(gold, np.int32),
+        edge_starts=edges.starts if edges else readonly(np.empty(0), np.int64),
+        edge_rows=edges.rows if edges else readonly(np.empty(0), np.int32),
+        valued=len(cells.values) > 0,
+        rich=edges is not None,
+    )

@@ -1,0 +1,1 @@
+"""A training run: the loop over passes, progress, checkpoints, stopping."""

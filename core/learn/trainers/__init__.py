@@ -1,0 +1,1 @@
+"""The trainers: one module per kind, in one package per family."""

@@ -1,0 +1,58 @@
+"""The sizes of a problem, from which every trainer estimates its memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tagsmith.core.learn.problem.problem import Problem
+from tagsmith.core.learn.weights.pairs import seen_marks
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The counts that memory estimates use."""
+
+    rows: int
+    width: int
+    parameters: int
+    cells: int
+    tokens: int
+    sentences: int
+    longest: int
+    chain: int  # bytes per token of the chain buffers
+    marginals: int  # bytes per token of its marginals and of the marginals of the transitions into it
+
+    @property
+    def matrix(self) -> int:
+        """Bytes of a weight matrix: one float32 per row and label."""
+        return 4 * self.rows * self.width
+
+    @property
+    def vector(self) -> int:
+        """Bytes of a vector with one float64 per parameter."""
+        return 8 * self.parameters
+
+    def chains(self, sentences: int) -> int:
+        """Return the bytes of the chain buffers for `sentences` sentences at once."""
+        return self.chain * self.longest * min(sentences, self.sentences)
+
+
+def sizes_of(problem: Problem) -> Sizes:
+    """Compute the sizes of a problem."""
+    labels = len(problem.labels)
+    if problem.seen_pairs:
+        parameters = int(np.count_nonzero(seen_marks(problem)))
+    else:
+        parameters = (problem.rows - (0 if problem.edges else labels)) * labels
+    return Sizes(
+        rows=problem.rows,
+        width=problem.width,
+        parameters=parameters,
+        # A cell is one attribute, of either kind, at one token.
+        cells=len(problem.data.rows) + len(problem.data.edge_rows),
+        tokens=problem.tokens,
+        sentences=problem.sentences,
+        longest=problem.longest,
+        chain=4 * problem.width * (4 + (labels if problem.rich else 0)),
+        marginals=4 * problem.width * (1 + (labels if problem.rich else 0)),
+    )

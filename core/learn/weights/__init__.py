@@ -1,0 +1,1 @@
+"""Weights during training: layout of rows, scoring of sequences."""

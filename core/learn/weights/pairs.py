@@ -1,0 +1,119 @@
+"""The existing parameters: for each row, the labels for which it can have a weight.
+
+Rows have the order of `Layout`. With `pairs: "seen"`, a weight exists for each attribute and label that occur together
+in the training data, as in CRFsuite (for an edge attribute: a label pair). With `"all"`, a weight exists for every
+combination. Quasi-Newton works only on the vector of these parameters, in row order.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagsmith.core.base.arrays import offsets_of
+from tagsmith.core.base.jit import kernel, readonly
+from tagsmith.core.inference.chain import Floats
+from tagsmith.core.learn.problem.layout import Layout
+from tagsmith.core.learn.problem.problem import Problem, Sequences
+from tagsmith.core.learn.weights.rows import EVERYTHING, edge_row, value_of
+
+
+class Pairs(NamedTuple):
+    """Parameters `starts[r]:starts[r+1]` belong to row r, with their labels in ascending order."""
+
+    starts: NDArray[np.int64]  # (rows + 1,)
+    labels: NDArray[np.int32]  # (parameters,)
+
+
+@kernel
+def _mark(data: Sequences, layout: Layout, marks: NDArray[np.bool_]) -> None:
+    """Set marks[row * labels + y] if row and label y occur together in the gold data."""
+    attributes, labels, edges = layout.attributes, layout.labels, layout.edges
+    for sentence in range(data.offsets.shape[0] - 1):
+        begin = data.offsets[sentence]
+        for token in range(begin, data.offsets[sentence + 1]):
+            y = data.gold[token]
+            for k in range(data.starts[token], data.starts[token + 1]):
+                marks[np.int64(data.rows[k]) * labels + y] = True
+            if edges and token > begin:
+                marks[np.int64(attributes + data.gold[token - 1]) * labels + y] = True
+            if data.rich and token > begin:
+                for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                    row = edge_row(data, k, layout) + data.gold[token - 1]
+                    marks[row * labels + y] = True
+
+
+def seen_marks(problem: Problem) -> NDArray[np.bool_]:
+    """Return which parameters occur in the gold data, (rows, labels)."""
+    labels = len(problem.labels)
+    marks = np.zeros(problem.rows * labels, np.bool_)
+    _mark(problem.data, problem.layout, marks)
+    return marks.reshape(-1, labels)
+
+
+def mask_of(problem: Problem) -> NDArray[np.uint8]:
+    """Return the mask of `Rows`: one bit per weight, or empty if every weight exists."""
+    if not problem.seen_pairs:
+        return EVERYTHING
+    marks = seen_marks(problem)
+    padded = np.zeros((len(marks), problem.width), np.bool_)
+    padded[:, : marks.shape[1]] = marks
+    return readonly(np.packbits(padded, axis=1, bitorder="little").reshape(-1), np.uint8)
+
+
+def pairs_of(problem: Problem) -> Pairs:
+    """Enumerate the parameters of a problem."""
+    labels = len(problem.labels)
+    if problem.seen_pairs:
+        marks = seen_marks(problem)
+    else:
+        marks = np.ones((problem.rows, labels), np.bool_)
+        marks[problem.attributes : problem.blocks] = problem.edges
+    return pairs_of_marks(marks)
+
+
+def pairs_of_marks(marks: NDArray[Any]) -> Pairs:
+    """Return the marked parameters of a table of rows and labels."""
+    starts = offsets_of(np.count_nonzero(marks, axis=1))
+    return Pairs(starts, readonly(np.nonzero(marks)[1], np.int32))
+
+
+@kernel
+def _count_gold(data: Sequences, layout: Layout, counts: Floats) -> None:
+    attributes, labels, edges = layout.attributes, layout.labels, layout.edges
+    for sentence in range(data.offsets.shape[0] - 1):
+        begin = data.offsets[sentence]
+        for token in range(begin, data.offsets[sentence + 1]):
+            y = data.gold[token]
+            for k in range(data.starts[token], data.starts[token + 1]):
+                counts[np.int64(data.rows[k]) * labels + y] += value_of(data, k)
+            if edges and token > begin:
+                counts[np.int64(attributes + data.gold[token - 1]) * labels + y] += 1.0
+            if data.rich and token > begin:
+                for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
+                    row = edge_row(data, k, layout) + data.gold[token - 1]
+                    counts[row * labels + y] += 1.0
+
+
+@kernel
+def _picked(pairs: Pairs, labels: int, dense: Floats, out: Floats) -> None:
+    for row in range(pairs.starts.shape[0] - 1):
+        for p in range(pairs.starts[row], pairs.starts[row + 1]):
+            out[p] = dense[row * labels + pairs.labels[p]]
+
+
+def gold_frequencies(problem: Problem) -> NDArray[np.float64]:
+    """Return how often each feature fires in the gold data, weighted by value, (rows, labels)."""
+    labels = len(problem.labels)
+    dense = np.zeros(problem.rows * labels)
+    _count_gold(problem.data, problem.layout, dense)
+    return dense.reshape(-1, labels)
+
+
+def gold_counts(problem: Problem, pairs: Pairs) -> NDArray[np.float64]:
+    """Return how often the feature of each parameter fires in the gold data."""
+    labels = len(problem.labels)
+    dense = gold_frequencies(problem).reshape(-1)
+    counts = np.empty(len(pairs.labels))
+    _picked(pairs, labels, dense, counts)
+    return readonly(counts, np.float64)

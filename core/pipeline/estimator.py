@@ -1,0 +1,257 @@
+"""An estimator for Python with scikit-learn's `fit` and `predict`, based on the same trainers.
+
+It takes feature dicts like sklearn-crfsuite, and works with scikit-learn's model selection. scikit-learn is optional:
+only the method that scikit-learn itself calls imports it.
+"""
+
+import inspect
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.spec import pointer, validated
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.attributes import AttributeCollector, InvalidAttribute
+from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
+from tagsmith.core.corpus.vocabulary import pack
+from tagsmith.core.learn.run.spec import Learning
+from tagsmith.core.model import file
+from tagsmith.core.model.marginals import marginals
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.train import train
+
+#: A token: an object of named attributes (see `tagsmith.core.corpus.attributes`), or a list of names.
+Token = Mapping[str, Any] | Sequence[str]
+Sequences = Sequence[Sequence[Token]]
+Labels = Sequence[Sequence[str]]
+
+_SPEC: TypeAdapter[Learning] = TypeAdapter(Learning)
+
+
+class NotFitted(ValueError, AttributeError):
+    """The estimator is not fitted yet."""
+
+
+class SequenceTagger:
+    """Labels sequences of tokens. The parameters are those of a training job.
+
+    Parameters
+    ----------
+    trainer : the `kind` of a trainer, such as "lbfgs", "sgd-l1" or "averaged-perceptron".
+    passes, l1, l2 : common fields of trainers; None uses the default of the trainer.
+    options : further fields of the trainer, by name.
+    structure : "chain", or "independent" to label each token separately.
+    cutoff : minimum number of occurrences of a feature.
+    pairs : "all", or "seen" for weights of attributes and labels that occur together only.
+    seed : determines the order of the sequences in online trainers.
+    threads : number of threads, for trainers that can use several.
+    """
+
+    def __init__(  # noqa: PLR0913  # scikit-learn reads the parameters from this signature
+        self,
+        trainer: str = "lbfgs",
+        *,
+        passes: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        structure: str = "chain",
+        cutoff: int = 1,
+        pairs: str = "all",
+        seed: int = 1,
+        threads: int = 1,
+    ) -> None:
+        self.trainer = trainer
+        self.passes = passes
+        self.l1 = l1
+        self.l2 = l2
+        self.options = options
+        self.structure = structure
+        self.cutoff = cutoff
+        self.pairs = pairs
+        self.seed = seed
+        self.threads = threads
+
+    def fit(self, X: Sequences, y: Labels) -> Self:
+        """Learn from sequences and their labels."""
+        spec = self._spec()
+        result = finished(train(spec, corpus_of(X, y), None))
+        self._tagger = Tagger(result.model)
+        self.classes_ = np.array(result.model.labels, object)
+        self.n_passes_ = result.passes
+        self.objective_ = result.objective
+        self.n_features_ = result.active_features
+        return self
+
+    def predict(self, X: Sequences) -> list[list[str]]:
+        """Return the best labels of each sequence."""
+        return self._fitted().tag(_checked(X))
+
+    def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
+        """Return the probability of every label for each token.
+
+        For trainers that are not probabilistic, the values are not calibrated.
+        """
+        tagger = self._fitted()
+        coded = tagger.code(_checked(X))
+        names = tagger.labels
+        rows = [dict(zip(names, row, strict=True)) for row in marginals(tagger, coded).tolist()]
+        bounds = coded.offsets.tolist()
+        return [rows[begin:end] for begin, end in pairwise(bounds)]
+
+    def score(self, X: Sequences, y: Labels) -> float:
+        """Return the share of tokens with the correct label."""
+        _check_lengths(X, y)
+        right = [a == b for pair in zip(self.predict(X), y, strict=True) for a, b in zip(*pair, strict=True)]
+        return float(np.mean(right)) if right else 0.0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        del deep
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        known = _parameters(type(self))
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {self!r}. Valid parameters: {', '.join(known)}."
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = {
+            name: value for name, value in self.get_params().items() if value is not defaults[name].default
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_tagger")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of the estimator. Only scikit-learn calls this."""
+        from sklearn.utils import InputTags, Tags, TargetTags  # noqa: PLC0415
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(two_d_array=False, dict=True, string=True),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Store the model as the bytes of its file: unpickled arrays would need other compiled kernels."""
+        state = dict(self.__dict__)
+        tagger = state.pop("_tagger", None)
+        if tagger is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model"
+                file.save(tagger.model, path)
+                state["_model_file"] = path.read_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.pop("_model_file", None)
+        self.__dict__.update(state)
+        if saved is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model"
+                path.write_bytes(saved)
+                self._tagger = Tagger.open(path)
+
+    def _fitted(self) -> Tagger:
+        if not hasattr(self, "_tagger"):
+            raise NotFitted(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
+        return self._tagger
+
+    def _spec(self) -> Learning:
+        given = {"passes": self.passes, "l1": self.l1, "l2": self.l2}
+        trainer = {"kind": self.trainer, **{k: v for k, v in given.items() if v is not None}}
+        body = {
+            "trainer": {**trainer, **(self.options or {})},
+            "features": {"structure": self.structure, "cutoff": self.cutoff, "pairs": self.pairs},
+            "seed": self.seed,
+            "threads": self.threads,
+        }
+        try:
+            return validated(_SPEC, body, "The estimator")
+        except Invalid as error:
+            raise ValueError(_message_of(error)) from None
+
+
+def corpus_of(X: Sequences, y: Labels) -> Corpus:
+    """Make a corpus of sequences of tokens and their labels."""
+    X = _checked(X)
+    _check_lengths(X, y)
+    gathered = _gathered(X)
+    names, ids = intern(empty_pool(1), *gathered.spans(), 1)
+    labels, gold = intern(empty_pool(1), *pack(list(_labels(y))), 1)
+    offsets = np.cumsum([0, *map(len, X)])
+    return Corpus(
+        (),
+        Column("label", vocabulary_of(labels, 0), gold),
+        offsets,
+        Bag(vocabulary_of(names, 0), gathered.cells(ids)),
+    )
+
+
+def _parameters(kind: type) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name != "self"]
+
+
+def _checked(X: Any) -> Any:
+    """Return X, or raise ValueError if it is not a list of sequences. A string would be split into letters."""
+    if isinstance(X, (str, bytes, Mapping)) or not hasattr(X, "__len__"):
+        raise ValueError("X must be a list of sequences of tokens.")
+    for number, sequence in enumerate(X):
+        if isinstance(sequence, (str, bytes, Mapping)) or not hasattr(sequence, "__len__"):
+            raise ValueError(f"X[{number}] must be a sequence of tokens.")
+    if len(X) == 0:
+        raise ValueError("X has 0 sequences; at least 1 is required.")
+    return X
+
+
+def _check_lengths(X: Sequences, y: Any) -> None:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} sequences, but y has {len(y)}.")
+    for number, (sequence, labels) in enumerate(zip(X, y, strict=True)):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise ValueError(f"y[{number}] must be a sequence of labels.")
+        if len(sequence) != len(labels):
+            raise ValueError(
+                f"X[{number}] has {len(sequence)} tokens, but y[{number}] has {len(labels)} labels."
+            )
+
+
+def _gathered(X: Sequences) -> AttributeCollector:
+    gathered = AttributeCollector()
+    for number, sequence in enumerate(X):
+        try:
+            gathered.add_all(sequence)
+        except InvalidAttribute as error:
+            raise ValueError(f"X[{number}]{pointer(error.path)}: {error.reason}") from None
+    return gathered
+
+
+def _labels(y: Sequence[Sequence[Any]]) -> Iterator[str]:
+    for label in chain.from_iterable(y):
+        if not isinstance(label, str) or not label:
+            raise ValueError(f"Labels must be non-empty strings, not {label!r}.")
+        yield str(label)
+
+
+def _message_of(error: Invalid) -> str:
+    return " ".join([error.message, *(f"{fault.pointer or ''}: {fault.reason}." for fault in error.faults)])

@@ -1,0 +1,114 @@
+"""Evaluation of models on a labelled corpus, and comparison of each pair of them."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.evaluate import significance
+from tagsmith.core.evaluate.segmentation import evaluate, sentence_counts
+from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.learn.problem.problem import gold_of
+from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
+from tagsmith.core.model.decoding import DecodingOptions, decode
+from tagsmith.core.model.tagger import Coded, Tagger
+
+#: Tokens tagged between two points at which the caller can stop: a small part of a second.
+SLICE_TOKENS = 50_000
+
+#: A function that labels a slice of a corpus, given the number of its first sentence.
+Decoder = Callable[[Coded, int], NDArray[np.int32]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ScoredTagging:
+    """The scores of a model on a corpus, with the counts needed to compare it with others."""
+
+    name: str
+    metrics: Metrics
+    right: NDArray[np.bool_]  # (tokens,)
+    counts: NDArray[np.int64]  # (sentences, 3), see `sentence_counts`
+
+
+def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, ScoredTagging]:
+    """Tag and score a labelled corpus. Yields the fraction done."""
+    names, gold = gold_of(corpus, tagger.model.labels)
+    predicted = yield from predicted_labels(tagger, corpus)
+    return ScoredTagging(
+        name,
+        evaluate(names, gold, predicted, corpus.offsets),
+        gold == predicted,
+        sentence_counts(names, gold, predicted, corpus.offsets),
+    )
+
+
+def tagged_corpus(
+    tagger: Tagger, corpus: Corpus, *, posterior: bool = False, constraints: Constraints | None = None
+) -> Generator[float, None, Corpus]:
+    """Return the corpus with the labels of a model. Yields the fraction done."""
+    decoder: Decoder | None = None
+    if posterior or constraints is not None:
+        allowed = allowed_by(constraints or Constraints(), tagger.labels, corpus.offsets, at=())
+
+        def decoder(part: Coded, first: int) -> NDArray[np.int32]:
+            begin = int(corpus.offsets[first])
+            own = allowed._replace(fixed=allowed.fixed[begin : begin + int(part.offsets[-1])])
+            found = decode(tagger, part, DecodingOptions(posterior=posterior), own)
+            if not found.feasible.all():
+                raise infeasible(np.flatnonzero(~found.feasible) + first)
+            return found.labels
+
+    ids = yield from predicted_labels(tagger, corpus, decoder)
+    labels = Column("label", Vocabulary.from_strings(tagger.model.labels), ids)
+    return replace(corpus, labels=labels)
+
+
+def predicted_labels(
+    tagger: Tagger, corpus: Corpus, decoder: Decoder | None = None
+) -> Generator[float, None, NDArray[np.int32]]:
+    """Tag a corpus slice by slice; return the labels as ids of the model. Yields the fraction done."""
+    coded, offsets = tagger.code_corpus(corpus), corpus.offsets
+    predicted = np.empty(corpus.tokens, np.int32)
+    first = 0
+    while first < corpus.sentences:
+        begin = int(offsets[first])
+        last = max(first + 1, int(np.searchsorted(offsets, begin + SLICE_TOKENS, side="right")) - 1)
+        end = int(offsets[last])
+        part = coded.part(first, last)
+        predicted[begin:end] = tagger.decode(part) if decoder is None else decoder(part, first)
+        first = last
+        yield end / max(1, corpus.tokens)
+    return predicted
+
+
+def compare_all(
+    taggings: Sequence[ScoredTagging], resamples: int, confidence: float, seed: int
+) -> Generator[float, None, list[dict[str, Any]]]:
+    """Compare every pair of taggings of one corpus; the first of a pair is the base. Yields the fraction done."""
+    if len(taggings) < 2:
+        return []
+    f1 = yield from significance.resampled_f1([each.counts for each in taggings], resamples, seed)
+    pairs = []
+    for (i, base), (j, head) in combinations(enumerate(taggings), 2):
+        observed = significance.f1_of(head.counts) - significance.f1_of(base.counts)
+        judged = significance.bootstrap(f1[:, i], f1[:, j], observed, confidence)
+        pairs.append(
+            {
+                "base": base.name,
+                "head": head.name,
+                "bootstrap": {
+                    **asdict(judged),
+                    "resamples": resamples,
+                    "confidence": confidence,
+                    "seed": seed,
+                },
+                "mcnemar": asdict(significance.mcnemar(base.right, head.right)),
+            }
+        )
+        yield 1.0
+    return pairs

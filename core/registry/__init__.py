@@ -1,0 +1,1 @@
+"""The model registry: versions, aliases, policies and retention."""

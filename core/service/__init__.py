@@ -1,0 +1,1 @@
+"""Shared by all processes of the service: settings, logs, tracing, messages over Redis."""

@@ -1,0 +1,376 @@
+"""All configuration: read from the environment once and passed down.
+
+Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module that reads
+the environment. The descriptions and defaults of the fields are also the table in `docs/settings.md`.
+"""
+
+import ipaddress
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, get_args
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from tagsmith.core.base.errors import Invalid
+from tagsmith.core.service import machine
+from tagsmith.core.service.queues import QUEUES
+
+PREFIX = "TAGSMITH_"
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+#: Who may call: callers with a key, or anyone. The second value is long, so that nobody sets it by accident.
+KEYS: Final = "keys"
+ANYONE: Final = "anyone-without-keys"
+
+#: Loopback, so that a first try on a laptop does not open a service without keys to the network.
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8765
+
+#: The share of a machine's memory that jobs may use; the rest is for the system and for serving.
+MEMORY_SHARE = 0.8
+
+#: A host as the header `Host` names it, in lower case: a name or address, IPv6 in brackets, and perhaps a port.
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepts:
+    """The values that a field accepts, in words: the end of the sentence "it must be ..."."""
+
+    words: str
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+def _queue_names(text: str) -> str:
+    names = _split(text)
+    if not names or not set(names) <= set(QUEUES):
+        raise ValueError(text)
+    return text
+
+
+def _hosts(text: str) -> str:
+    if not all(_HOST.fullmatch(host) for host in _split(text.lower())):
+        raise ValueError(text)
+    return text
+
+
+def _database_url(text: str) -> str:
+    if "://" not in text:
+        raise ValueError(text)
+    return text
+
+
+def _redis_url(text: str) -> str:
+    if not text.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError(text)
+    return text
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _default_database(values: dict[str, Any]) -> str:
+    return f"sqlite:///{values['data_dir'] / 'tagsmith.db'}"
+
+
+_POSITIVE = Accepts("a positive number")
+Positive = Annotated[int, Field(gt=0), _POSITIVE]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _POSITIVE]
+Count = Annotated[int, Field(ge=0), Accepts("0 or more")]
+Port = Annotated[int, Field(ge=0, le=65535), Accepts("a port from 0 to 65535")]
+Folder = Annotated[Path, AfterValidator(_absolute)]
+QueueNames = Annotated[str, AfterValidator(_queue_names), Accepts(f"some of {', '.join(QUEUES)}")]
+Hosts = Annotated[str, AfterValidator(_hosts), Accepts("hosts such as tags.example.org,[fd00::1]:8765")]
+DatabaseUrl = Annotated[str, AfterValidator(_database_url), Accepts("an address such as sqlite:///file.db")]
+RedisUrl = Annotated[
+    str,
+    AfterValidator(_redis_url),
+    Accepts("an address such as redis://host:6379/0 or unix:///run/redis.sock"),
+]
+Access = Annotated[Literal["keys", "anyone-without-keys"], Accepts(f"{KEYS} or {ANYONE}")]
+Level = Annotated[LogLevel, BeforeValidator(_lower), Accepts(f"one of {', '.join(get_args(LogLevel))}")]
+
+
+class Settings(BaseSettings):
+    """Configuration of one process. Sizes are in bytes and times in seconds.
+
+    Fields that can hold a password have `repr=False`: no representation and no error message shows them.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True, str_strip_whitespace=True
+    )
+
+    host: str = Field(DEFAULT_HOST, description="Address the API listens on.")
+    port: Port = Field(DEFAULT_PORT, description="Port the API listens on; 0 lets the system choose one.")
+    access: Access = Field(
+        KEYS,
+        description=(
+            "`keys`: callers need a key; on loopback only once a key exists. `anyone-without-keys`: nobody needs one."
+        ),
+    )
+    allowed_hosts: Hosts = Field(
+        "",
+        description=(
+            "Hosts that requests may name besides loopback, separated by commas, each a name or address with or "
+            "without a port. Without keys in force no other host is accepted; with keys every host is, unless this "
+            "is set."
+        ),
+    )
+    data_dir: Folder = Field(
+        Path(".tagsmith"),
+        description="Folder of the embedded database, the private Redis and the model cache.",
+    )
+    database_url: DatabaseUrl = Field(
+        default_factory=_default_database,
+        repr=False,
+        description="SQLAlchemy address of the database. Default: an SQLite file in the data folder.",
+    )
+    redis_url: RedisUrl | None = Field(
+        None,
+        repr=False,
+        description=(
+            "Address of Redis: `redis://`, `rediss://` or `unix://`. Default: a private one that `tagsmith up`"
+            " starts and stops."
+        ),
+    )
+
+    api_processes: Positive = Field(1, description="API processes that share the port.")
+    workers: Count = Field(
+        1, description="Worker processes; each runs one job at a time. 0 on a machine that only serves."
+    )
+    quick_workers: Count = Field(
+        1,
+        description="Number of the workers of `tagsmith up` that run quick jobs only. The last worker always runs all.",
+    )
+    worker_queues: QueueNames = Field(
+        "quick,slow", description="Queues a worker takes jobs from: `quick`, `slow` or both."
+    )
+    job_memory_bytes: Positive | None = Field(
+        None,
+        description=(
+            "Maximum memory of one job; a job that needs more is refused. Default: four fifths of the memory of the"
+            " machine or container, divided by the number of workers."
+        ),
+    )
+    max_queued_jobs: Positive = Field(10_000, description="Maximum number of queued jobs; more are refused.")
+
+    max_upload_bytes: Positive = Field(
+        256 * MIB, description="Maximum size of an upload as it is sent, still compressed."
+    )
+    # Bounds what a gzip bomb can cost.
+    max_corpus_bytes: Positive = Field(1 * GIB, description="Maximum size of an upload after decompression.")
+    # A /tag body of 1,000,000 tokens is about 10 MB.
+    max_json_bytes: Positive = Field(32 * MIB, description="Maximum size of any JSON body.")
+    # Real lines are under 1 KiB; this bounds what a file without newlines can cost.
+    max_line_bytes: Positive = Field(1 * MIB, description="Maximum length of one line of a corpus.")
+    max_tag_sentences: Positive = Field(
+        100_000, description="Maximum number of sentences in one `/tag` request."
+    )
+    # About a second of one core.
+    max_tag_tokens: Positive = Field(1_000_000, description="Maximum number of tokens in one `/tag` request.")
+
+    max_requests_per_second: PositiveFloat = Field(
+        2000.0,
+        description=(
+            "Maximum request rate of one key, or of one address where no key is needed. Callers on the machine itself"
+            " that need no key are not limited."
+        ),
+    )
+    max_streams: Positive = Field(
+        1000, description="Maximum number of open event streams in one API process."
+    )
+    max_streams_per_caller: Positive = Field(
+        100, description="Maximum number of open event streams of one caller in one API process."
+    )
+
+    model_cache_bytes: Positive = Field(
+        4 * GIB,
+        description="Maximum size of the model files on local disk; the least recently used are removed first.",
+    )
+
+    lease_seconds: PositiveFloat = Field(
+        30.0, description="Without a heartbeat for this long, a worker loses its job to another one."
+    )
+    # A third of the lease, so that two lost heartbeats in a row do no harm.
+    heartbeat_seconds: PositiveFloat = Field(
+        10.0, description="Interval at which a worker renews its lease; shorter than the lease."
+    )
+    reaper_seconds: PositiveFloat = Field(
+        5.0, description="Interval at which each worker looks for lost and never-sent jobs."
+    )
+    checkpoint_seconds: PositiveFloat = Field(
+        30.0,
+        description=(
+            "Minimum time between checkpoints, which are stored at the end of a pass: the training time that a lost"
+            " worker costs."
+        ),
+    )
+
+    log_level: Level = Field(
+        "info", description="Threshold of the logs: `debug`, `info`, `warning` or `error`."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Make the constructor ignore the environment: only `from_env` reads it."""
+        return (init_settings,)
+
+    @classmethod
+    def from_env(
+        cls, environ: Mapping[str, str] | None = None, overrides: Mapping[str, object] | None = None
+    ) -> Self:
+        """Read `TAGSMITH_*` from `environ`, by default that of the process. Unset or empty means the default.
+
+        `overrides` are fields that win over the environment, such as options of a command. None is no override.
+        """
+        source = EnvSettingsSource(cls)
+        texts = (os.environ if environ is None else environ).items()
+        source.env_vars = {name.lower(): text.strip() for name, text in texts if text.strip()}
+        given = {name: value for name, value in (overrides or {}).items() if value is not None}
+        return cls(**{**source(), **given})
+
+    def replace(self, **changes: object) -> Self:
+        """Copy these settings with some fields changed, and validate the copy."""
+        return type(self)(**{**dict(self), **changes})
+
+    def to_env(self) -> dict[str, str]:
+        """Return the variables from which a child process reads the same settings."""
+        return {PREFIX + name.upper(): str(value) for name, value in self if value is not None}
+
+    def child_environment(self) -> dict[str, str]:
+        """Return the environment of a child process: that of this process, with these settings."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        # One BLAS thread: the kernels are numba's, and idle BLAS threads of many processes only cost memory.
+        return {"OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"} | inherited | self.to_env()
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the API."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts that requests may name besides loopback."""
+        return _split(self.allowed_hosts.lower())
+
+    @property
+    def cache_dir(self) -> Path:
+        """The folder of the model files that are served."""
+        return self.data_dir / "cache"
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues a worker takes jobs from."""
+        return _split(self.worker_queues)
+
+    @property
+    def job_memory(self) -> int:
+        """The maximum memory of one job, in bytes."""
+        if self.job_memory_bytes is not None:
+            return self.job_memory_bytes
+        return int(machine.memory_bytes() * MEMORY_SHARE) // max(1, self.workers)
+
+    @property
+    def logging_level(self) -> int:
+        """The threshold as a level of `logging`."""
+        return logging.getLevelNamesMapping()[self.log_level.upper()]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _validate(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Use the default of empty fields, and raise Invalid for the first fault."""
+        if isinstance(values, Mapping):
+            values = {name: value for name, value in values.items() if value != ""}
+        try:
+            made = handler(values)
+        except ValidationError as error:
+            # Not chained: pydantic's error adds nothing, and could show the input.
+            raise _invalid(error.errors()[0]) from None
+        if made.heartbeat_seconds >= made.lease_seconds:
+            raise _refused("heartbeat_seconds", made.heartbeat_seconds, "shorter than lease_seconds")
+        return made
+
+
+def trace_exporters(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the names of the trace exporters that the standard OpenTelemetry variables enable; none by default.
+
+    The SDK reads all other variables itself.
+    """
+    environ = os.environ if environ is None else environ
+
+    def value_of(*names: str) -> str:
+        return next((text for name in names if (text := environ.get(name, "").strip().lower())), "")
+
+    endpoint = value_of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    chosen = value_of("OTEL_TRACES_EXPORTER") or ("otlp" if endpoint else "none")
+    if value_of("OTEL_SDK_DISABLED") == "true":
+        return ()
+    protocol = value_of("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    otlp = "otlp_proto_grpc" if protocol == "grpc" else "otlp_proto_http"
+    names = [name.strip() for name in chosen.split(",")]
+    return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none"))
+
+
+def _invalid(fault: ErrorDetails) -> Invalid:
+    name = str(fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        return Invalid(f"There is no setting {name!r}.", code="invalid_setting")
+    if fault["type"] in ("int_parsing", "float_parsing"):
+        kind = fault["type"].removesuffix("_parsing")
+        message = f"{_variable(name)} is {fault['input']!r}, which is not a valid {kind}."
+        return Invalid(message, code="invalid_setting")
+    return _refused(name, fault["input"], _accepted(Settings.model_fields[name]) or fault["msg"])
+
+
+def _refused(name: str, value: object, accepted: str) -> Invalid:
+    variable = _variable(name)
+    shown = f"is {value!r}; it must be" if Settings.model_fields[name].repr else "must be"
+    return Invalid(f"{variable} {shown} {accepted}.", code="invalid_setting")
+
+
+def _accepted(field: FieldInfo) -> str:
+    """Describe the values that a field accepts. Metadata of an optional field is inside its union."""
+    inner = (each for kind in get_args(field.annotation) for each in getattr(kind, "__metadata__", ()))
+    return next((each.words for each in (*field.metadata, *inner) if isinstance(each, Accepts)), "")
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.upper()

@@ -1,0 +1,63 @@
+"""What rows of uploaded texts, corpora and lexicons, have in common: a blob, and jobs that may need it."""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from tagsmith.core.base.errors import Conflict, NotFound
+from tagsmith.core.store import blobs, tables
+from tagsmith.core.store.states import TERMINAL
+
+
+def missing(table: sa.Table, row_id: str) -> NotFound:
+    """Build the error for a row that does not exist."""
+    return NotFound(f"there is no {table.name} {row_id}", code=f"{table.name}_not_found")
+
+
+def blob_id(conn: Connection, table: sa.Table, row_id: str) -> str:
+    """Return the id of the text, for `blobs.stream`."""
+    return _blob_id(conn, table, row_id, lock=False)
+
+
+def hold(conn: Connection, table: sa.Table, row_ids: Iterable[str]) -> list[str]:
+    """Keep rows from being deleted until the transaction ends; return their ids, each once."""
+    # Pairs with `lock`.
+    wanted = list(dict.fromkeys(row_ids))
+    query = sa.select(table.c.id).where(table.c.id.in_(wanted))
+    found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
+    for row_id in wanted:
+        if row_id not in found:
+            raise missing(table, row_id)
+    return wanted
+
+
+def lock(conn: Connection, table: sa.Table, row_id: str) -> str:
+    """Keep others from starting to use a row until the transaction ends; return the id of its text."""
+    return _blob_id(conn, table, row_id, lock=True)
+
+
+def delete(conn: Connection, table: sa.Table, uses: sa.Table, row_id: str) -> None:
+    """Remove a row and its text, unless an unfinished job in `uses` needs it."""
+    blob = lock(conn, table, row_id)
+    job = tables.job
+    users = (
+        sa.select(job.c.id)
+        .join(uses, uses.c.job_id == job.c.id)
+        .where(uses.c[f"{table.name}_id"] == row_id, job.c.state.not_in(TERMINAL))
+    )
+    user = conn.execute(users.limit(1)).scalar_one_or_none()
+    if user is not None:
+        raise Conflict(
+            f"{table.name} {row_id} is needed by {user}, which has not ended", code=f"{table.name}_in_use"
+        )
+    conn.execute(table.delete().where(table.c.id == row_id))
+    blobs.delete(conn, blob)
+
+
+def _blob_id(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> str:
+    query = sa.select(table.c.blob_id).where(table.c.id == row_id)
+    found = conn.execute(query.with_for_update() if lock else query).scalar_one_or_none()
+    if found is None:
+        raise missing(table, row_id)
+    return str(found)

@@ -1,0 +1,1 @@
+"""The calls of the API, one module per resource. Both clients take their methods from here."""

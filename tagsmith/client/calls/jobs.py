@@ -1,0 +1,98 @@
+"""Calls about jobs. Specs are mappings, posted as they are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tagsmith.client.call import Call, Pages, as_bytes, as_model, as_text, given, idempotency, path_of
+from tagsmith.wire import Job, JobEvent
+
+
+def submit(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
+    """Start a job of any kind."""
+    return Call("POST", "/jobs", as_model(Job), json=dict(spec), headers=idempotency(idempotency_key))
+
+
+def train(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
+    """Start a training job."""
+    return submit({"kind": "train", **spec}, idempotency_key=idempotency_key)
+
+
+def compare(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
+    """Start a job that compares trainers."""
+    return submit({"kind": "compare", **spec}, idempotency_key=idempotency_key)
+
+
+def tune(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
+    """Start a job that searches for the best spec."""
+    return submit({"kind": "tune", **spec}, idempotency_key=idempotency_key)
+
+
+def evaluate(
+    models: Sequence[str], corpus_id: str, *, idempotency_key: str | None = None, **options: Any
+) -> Call[Job]:
+    """Start a job that scores versions on a corpus and tests their differences for significance."""
+    spec = {"kind": "evaluate", "models": list(models), "corpus": corpus_id, **options}
+    return submit(spec, idempotency_key=idempotency_key)
+
+
+def tag_corpus(
+    model: str, corpus_id: str, *, idempotency_key: str | None = None, **options: Any
+) -> Call[Job]:
+    """Start a job that labels a corpus with a model; `output` then returns the labelled corpus."""
+    spec = {"kind": "tag", "model": model, "corpus": corpus_id, **options}
+    return submit(spec, idempotency_key=idempotency_key)
+
+
+def output(job_id: str) -> Call[bytes]:
+    """Get the corpus that a finished `tag` job wrote."""
+    return Call("GET", path_of("jobs", job_id, "output"), as_bytes)
+
+
+def table(job_id: str) -> Call[str]:
+    """Get the table of a finished job as CSV."""
+    return Call("GET", path_of("jobs", job_id, "table.csv"), as_text)
+
+
+def plot(job_id: str) -> Call[str]:
+    """Get the learning curves of a finished job as SVG."""
+    return Call("GET", path_of("jobs", job_id, "plot.svg"), as_text)
+
+
+def jobs(*, state: str | None = None, model: str | None = None) -> Pages[Job]:
+    """List jobs, newest first."""
+    return Pages(Job, "/jobs", given(state=state, model=model))
+
+
+def job(job_id: str) -> Call[Job]:
+    """Get the current state of a job."""
+    return Call("GET", path_of("jobs", job_id), as_model(Job))
+
+
+def cancel(job_id: str) -> Call[Job]:
+    """Request that a job stop."""
+    return _control(job_id, "cancel")
+
+
+def pause(job_id: str) -> Call[Job]:
+    """Request that a job store a checkpoint and release its worker."""
+    return _control(job_id, "pause")
+
+
+def resume(job_id: str) -> Call[Job]:
+    """Continue a paused job from its checkpoint."""
+    return _control(job_id, "resume")
+
+
+def retry(job_id: str, *, idempotency_key: str | None = None) -> Call[Job]:
+    """Start a new job with the spec of one that failed or was cancelled."""
+    return _control(job_id, "retry", idempotency_key)
+
+
+def events(job_id: str, *, after: int = 0) -> Pages[JobEvent]:
+    """List the events of a job that come after number `after`."""
+    return Pages(JobEvent, path_of("jobs", job_id, "events"), {"after": after}, cursor="after")
+
+
+def _control(job_id: str, action: str, idempotency_key: str | None = None) -> Call[Job]:
+    headers = idempotency(idempotency_key)
+    return Call("POST", path_of("jobs", job_id, action), as_model(Job), headers=headers)

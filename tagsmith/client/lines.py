@@ -1,0 +1,81 @@
+"""Tagging any number of lines, in requests of some lines each, all by the same version."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tagsmith.client.call import Call, UploadBody
+from tagsmith.wire import TaggedLine
+
+MEDIA_TYPE = "application/x-ndjson"
+
+#: The server responds while it reads, and the client reads only after it has sent everything. What is sent at once
+#: must fit into the buffers of the connection, or both would wait for each other.
+BATCH_BYTES = 1 << 16
+
+#: A text, a sentence, or an object with `text` or `tokens` and an `id` that the result repeats.
+Line = str | Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedBatch:
+    """The response to one request: who tagged, and the lines in order."""
+
+    model: str
+    version: int
+    lines: list[TaggedLine]
+
+
+class LineStream:
+    """The requests for one stream of lines. The first response fixes the version for all that follow."""
+
+    def __init__(self, model: str, options: Mapping[str, Any]) -> None:
+        self._reference = model
+        self._options = options
+        self._sent = 0
+
+    def calls(self, lines: Iterable[Line]) -> Iterator[Call[TaggedBatch]]:
+        """The calls to make, one after another; `take` the result of each before the next."""
+        pending: list[bytes] = []
+        size = 0
+        for line in lines:
+            written = _dump(_object_of(line))
+            if pending and size + len(written) > BATCH_BYTES:
+                yield self._call(pending)
+                pending, size = [], 0
+            pending.append(written)
+            size += len(written)
+        if pending:
+            yield self._call(pending)
+
+    def take(self, batch: TaggedBatch) -> list[TaggedLine]:
+        """The lines of a response, numbered as if all had been sent at once."""
+        self._reference = f"{batch.model}:{batch.version}"
+        lines = [line.model_copy(update={"line": line.line + self._sent}) for line in batch.lines]
+        self._sent += len(lines)
+        return lines
+
+    def _call(self, lines: Sequence[bytes]) -> Call[TaggedBatch]:
+        body = b"".join((_dump({"model": self._reference, **self._options}), *lines))
+        return Call("POST", "/tag", _read, upload=UploadBody(body), headers={"Content-Type": MEDIA_TYPE})
+
+
+def _read(response: httpx.Response) -> TaggedBatch:
+    head, *rest = (line for line in response.content.split(b"\n") if line)
+    about = json.loads(head)
+    return TaggedBatch(
+        about["model"], about["version"], [TaggedLine.model_validate_json(line) for line in rest]
+    )
+
+
+def _object_of(line: Line) -> Mapping[str, Any]:
+    if isinstance(line, str):
+        return {"text": line}
+    return line if isinstance(line, Mapping) else {"tokens": list(line)}
+
+
+def _dump(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"

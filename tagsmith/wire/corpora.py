@@ -1,0 +1,55 @@
+"""Corpora and their reports."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from tagsmith.wire.base import WireResponse
+
+
+class CorpusInfo(WireResponse):
+    """A stored corpus."""
+
+    id: str
+    name: str
+    format: str
+    options: dict[str, Any] = Field(description="Options of the format, defaults included.")
+    sentences: int
+    tokens: int
+    columns: list[str] = Field(
+        description="Names of the attribute columns, in the order of template numbers."
+    )
+    labels: list[str] = Field(description="Labels in order of first occurrence.")
+    sha256: str = Field(description="Of the text after decompression.")
+    size_bytes: int = Field(description="Of the text after decompression.")
+    created_at: datetime
+
+
+class MisplacedLabel(WireResponse):
+    """A label that may not follow the one before it; sentence and token count from 0."""
+
+    sentence: int
+    token: int
+    label: str
+    previous: str | None = Field(description="Null at the start of a sentence.")
+
+
+class CorpusStatistics(WireResponse):
+    """Counts over one corpus."""
+
+    sentences: int
+    tokens: int
+    label_counts: dict[str, int]
+    length_histogram: dict[str, int] = Field(description="Number of sentences by length.")
+    label_scheme: str | None = Field(
+        description="IOB1, IOB2, BIOES, BILOU or BMES; null for plain classes and other schemes."
+    )
+    bio_fault_count: int
+    bio_faults: list[MisplacedLabel] = Field(description="The first 100.")
+    repaired_labels: int = Field(description="Number of labels that `repair` changed.")
+    duplicate_sentences: int = Field(description="Sentences equal to an earlier one in every column.")
+    conflicting_sentences: int = Field(
+        description="Sentences equal to an earlier one except in their labels."
+    )
+    vocabulary_sizes: dict[str, int] = Field(description="Number of distinct values by column.")

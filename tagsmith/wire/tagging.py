@@ -1,0 +1,236 @@
+"""Requests to tag, their responses, and explanations of tags."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from tagsmith.wire.base import WireRequest
+from tagsmith.wire.names import MAX_REFERENCE, REFERENCE_PATTERN, ChunkCoding, TokenizerName
+from tagsmith.wire.problems import ErrorLocation
+
+_TOKENS = {"type": "array", "items": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
+
+#: The server checks the tokens itself, all at once: validating a million of them one by one would be slow.
+Sentences = Annotated[
+    list[list[Any]],
+    WithJsonSchema({"anyOf": [{"type": "array", "items": kind} for kind in (_TOKENS, _ROWS, _OBJECTS)]}),
+]
+
+
+class TagConstraints(WireRequest):
+    """What the tags must satisfy. Probabilities are conditional on the constraints."""
+
+    tags: list[list[str | None] | None] | None = Field(
+        None,
+        description="For each token of each sentence, the tag that it must have, or null.",
+        examples=[[[None, "B-NP", None]]],
+    )
+    forbid: list[tuple[str, str]] = Field(
+        default_factory=list,
+        description="Pairs of tags of which the second may not follow the first.",
+        examples=[[["O", "I-NP"]]],
+    )
+    valid: ChunkCoding | None = Field(
+        None, description="A chunk coding that the tags must follow.", examples=["iob2"]
+    )
+
+
+class TagOptions(WireRequest):
+    """Which model to use, and what to return."""
+
+    model: str = Field(
+        max_length=MAX_REFERENCE,
+        description="`name` (its alias `champion`, else the newest version), `name@alias` or `name:3`.",
+        examples=["chunker", "chunker@champion", "chunker:3"],
+        json_schema_extra={"pattern": REFERENCE_PATTERN},
+    )
+    tokenizer: TokenizerName | None = Field(
+        None,
+        description="How to split text into tokens: `words` (runs of letters and digits, and every other character by "
+        "itself), `blanks` (at white space) or `characters`. The default is `characters` for models that segment text "
+        "into words, and `words` for others.",
+    )
+    output: Literal["tags", "spans", "conll"] = "tags"
+    decode: Literal["viterbi", "posterior"] = Field(
+        "viterbi",
+        description="The most probable sequence of tags, or the one with the fewest expected wrong tags.",
+    )
+    marginals: bool = Field(
+        False, description="Return the probability of each tag, and of each sequence (`probabilities`)."
+    )
+    distributions: bool = Field(False, description="Return the probability of every label at every token.")
+    nbest: int = Field(
+        1, ge=1, le=100, description="Return this many most probable sequences, with their probabilities."
+    )
+    constraints: TagConstraints | None = None
+
+
+#: One of the two is required, and not both; a text of null counts as absent.
+_TEXT = {"required": ["text"], "properties": {"text": {"anyOf": [{"type": "string"}, _TOKENS]}}}
+_SENTENCES_OR_TEXT: dict[str, Any] = {
+    "anyOf": [{"required": ["sentences"], "not": _TEXT}, {**_TEXT, "not": {"required": ["sentences"]}}]
+}
+
+
+class TagRequest(TagOptions):
+    """Sentences or text to tag."""
+
+    model_config = ConfigDict(json_schema_extra=_SENTENCES_OR_TEXT)
+
+    sentences: Sentences = Field(
+        default_factory=list,
+        description="Each sentence is a list of tokens, of rows of columns if the model uses several, or of objects of "
+        "named attributes if the model was trained on such.",
+        examples=[
+            [["Rockwell", "said", "so"]],
+            [[["Rockwell", "NNP"], ["said", "VBD"]]],
+            [[{"word": "Rockwell", "capital": True}, {"word": "said", "length": 4}]],
+        ],
+    )
+    text: str | list[str] | None = Field(
+        None,
+        description="Raw text instead of sentences, for a model that needs no other column. Each line is a sentence.",
+        examples=["共同创造美好的新世纪", ["共同创造", "美好的新世纪"]],
+    )
+    explain: bool | Annotated[list[tuple[int, int]], Field(max_length=1000)] = Field(
+        False,
+        description="Explain the tags of all tokens, or of those given as [sentence, token], from 0.",
+        examples=[True, [[0, 3]]],
+    )
+
+    @property
+    def plain(self) -> bool:
+        """Whether the request is for the best tags of sentences and nothing else."""
+        return self.text is None and self.tokenizer is None and not self.beyond
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the request is for more than the best tags."""
+        return (
+            self.marginals
+            or self.distributions
+            or self.nbest > 1
+            or self.constraints is not None
+            or self.explain is not False
+            or self.decode != "viterbi"
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to tokenize."""
+        return [self.text] if isinstance(self.text, str) else self.text or []
+
+
+class LineOptions(TagOptions):
+    """The first line of a stream: the options of all lines. `constraints.tags` cannot be used."""
+
+    explain: bool = False
+
+
+class TagLine(WireRequest):
+    """Every further line of a stream: a sentence or a text, and an id that the response repeats."""
+
+    id: str | int | None = None
+    tokens: list[Any] | None = Field(None, description="A sentence, as in `sentences` of a plain request.")
+    text: str | None = None
+
+
+class TagSpan(BaseModel):
+    """A labelled span of a sentence or text."""
+
+    type: str
+    start: int = Field(description="First token.")
+    stop: int = Field(description="First token after the span.")
+    begin: int | None = Field(None, description="In a text: its first character.")
+    end: int | None = Field(None, description="In a text: the first character after it.")
+
+
+class TagSequences(BaseModel):
+    """The most probable tag sequences of one sentence, best first."""
+
+    tags: list[list[str]] = []
+    spans: list[list[TagSpan]] = Field([], description="Instead of tags, if `output` is spans.")
+    probabilities: list[float]
+
+
+class CandidateTransitions(BaseModel):
+    """Weights of label pairs, as parallel lists."""
+
+    before: list[str]
+    after: list[str]
+    features: list[str | None] = Field(description="The feature that the pair is joined with, if any.")
+    weights: list[float]
+
+
+class LabelCandidate(BaseModel):
+    """A label that a token could have, and every weight that adds to its score."""
+
+    tag: str
+    probability: float
+    score: float = Field(description="The sum of all weights below.")
+    features: list[str]
+    weights: list[float] = Field(description="Of each feature, times its value.")
+    transitions: CandidateTransitions
+
+
+class TokenExplanation(BaseModel):
+    """The label chosen for a token, and the most probable other one."""
+
+    sentence: int
+    token: int
+    chosen: LabelCandidate
+    runner_up: LabelCandidate | None = Field(description="Null if there is no other label.")
+
+
+class TagResponse(BaseModel):
+    """The version that tagged, and what was requested; other fields are absent. A text counts as one sentence."""
+
+    model: str
+    version: int
+    tags: list[list[str]] = Field([], description="For each sentence, one tag per token.")
+    spans: list[list[TagSpan]] = []
+    conll: str = Field("", description="One token per line: its columns and its tag.")
+    words: list[list[str]] = Field([], description="For each text of characters, its words.")
+    tokens: list[list[str]] = Field([], description="For each other text, its tokens.")
+    offsets: list[list[tuple[int, int]]] = Field(
+        [], description="For each word or token, its first character in the text and the first after it."
+    )
+    probabilities: list[float] = Field([], description="For each sentence, the probability of its tags.")
+    marginals: list[list[float]] = Field(
+        [], description="For each token of each sentence, the probability of its tag."
+    )
+    labels: list[str] = Field([], description="The labels of `distributions`, in order.")
+    distributions: list[list[list[float]]] = Field(
+        [], description="For each token of each sentence, the probability of every label."
+    )
+    nbest: list[TagSequences] = []
+    explain: list[TokenExplanation] = []
+
+
+class LineError(BaseModel):
+    """Why one line of a stream was not tagged."""
+
+    code: str
+    detail: str
+    errors: list[ErrorLocation] = []
+
+
+class TaggedLine(BaseModel):
+    """The response to one line of a stream: its own part of what a plain response has, or an error."""
+
+    line: int
+    id: str | int | None = None
+    error: LineError | None = None
+    tags: list[str] = []
+    spans: list[TagSpan] = []
+    conll: str = ""
+    words: list[str] = []
+    tokens: list[str] = []
+    offsets: list[tuple[int, int]] = []
+    probability: float | None = None
+    marginals: list[float] = []
+    distributions: list[list[float]] = []
+    nbest: TagSequences | None = None
+    explain: list[dict[str, Any]] = []
