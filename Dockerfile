@@ -15,7 +15,7 @@ COPY requirements.txt requirements-otel.txt ./
 ARG OTEL=""
 RUN pip install --require-hashes --only-binary :all: -r requirements.txt ${OTEL:+-r requirements-otel.txt}
 
-COPY pyproject.toml requirements.in requirements-server.in requirements-otel.in README.md LICENSE ./
+COPY pyproject.toml setup.py requirements.in requirements-server.in requirements-otel.in README.md LICENSE ./
 COPY migrations migrations
 COPY core core
 COPY worker worker
@@ -27,7 +27,7 @@ ARG REVISION=""
 RUN printf '%s' "$REVISION" > core/REVISION \
     && pip install --no-deps --no-build-isolation -e . \
     && find . -exec touch -h -d 2000-01-01T00:00:00Z {} + \
-    && python -m compileall -q tagsmith \
+    && python -m compileall -q app core migrations tagsmith worker \
     && tagsmith warm
 
 # Run: no compiler, no pip cache, no root.

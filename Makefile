@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := app core worker migrations tagsmith tests benchmarks
+SOURCES := setup.py app core worker migrations tagsmith tests benchmarks
 
 # Packages are installed without byte code (see INSTALL), which Python then writes for what it imports. Where it may not,
 # every process that starts compiles all it imports: a worker takes 4 s of a core instead of 1.5.
@@ -14,8 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps carry the checksum of what they installed, so that a changed lock installs again.
 checksum = $(shell cat $(1) 2>/dev/null | cksum | cut -d' ' -f1)
-RUNTIME := $(VENV)/runtime-$(call checksum,requirements.txt pyproject.toml)
-DEV := $(VENV)/dev-$(call checksum,requirements.txt requirements-dev.txt pyproject.toml)
+RUNTIME := $(VENV)/runtime-$(call checksum,requirements.txt pyproject.toml setup.py)
+DEV := $(VENV)/dev-$(call checksum,requirements.txt requirements-dev.txt pyproject.toml setup.py)
 
 help:  ## Say what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -76,11 +76,15 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Wheels only: nothing of the lock is built on the way in. Without byte-compiling, which Python does for what it really
-# imports, the installation takes half the time. The project itself is installed in place.
+# imports, the installation takes half the time. The project itself is installed in place; the links
+# show its packages to type checkers and editors. They are created last: setuptools would take them for the packages.
+LINKS := tagsmith/app tagsmith/core tagsmith/migrations tagsmith/worker
 INSTALL := $(PIP) install --quiet --no-compile --require-hashes --only-binary :all:
 $(RUNTIME): | $(VENV)/bin/python
 	$(INSTALL) -r requirements.txt
+	rm -f $(LINKS)
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	for link in $(LINKS); do ln -s ../$${link#tagsmith/} $$link; done
 	@rm -f $(VENV)/runtime-*
 	@touch $@
 

@@ -15,7 +15,17 @@ from tests.tagsmith.text_model import model_file
 
 ROOT = Path(__file__).parents[2]
 #: What the wheel is built from.
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "app", "core", "migrations", "tagsmith", "worker")
+SOURCES = (
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "app",
+    "core",
+    "migrations",
+    "tagsmith",
+    "worker",
+)
 
 USE = """
 import sys
@@ -34,6 +44,12 @@ print(app.OWNER, core.OWNER)
 """
 
 
+def _not_sources(folder: str, names: list[str]) -> set[str]:
+    """Leave out what is not in the repository: caches, and the links that `make` creates."""
+    links = {name for name in names if (Path(folder) / name).is_symlink()}
+    return links | {name for name in names if name == "__pycache__" or name.endswith(".egg-info")}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy, so that nothing is left beside the sources."""
@@ -41,8 +57,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*SOURCES, *(path.name for path in ROOT.glob("requirements*.in"))):
         source = ROOT / name
         if source.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, folder / name, symlinks=True, ignore=ignored)
+            shutil.copytree(source, folder / name, ignore=_not_sources)
         else:
             shutil.copy(source, folder / name)
     command = [
