@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from tagsmith.app import housekeeping, openapi
 from tagsmith.app.audit.routes import router as audit
+from tagsmith.app.catalogue.routes import router as catalogue
 from tagsmith.app.corpora.routes import router as corpora
 from tagsmith.app.deps import Runtime
 from tagsmith.app.features.routes import router as features
@@ -110,7 +111,7 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
     app.add_middleware(AttachPolicy, policies=route_policies)
     app.add_middleware(RequestLog)
     # Routes are matched in order, so the most frequent one comes first.
-    stored = (corpora, lexicons, jobs, models, policies, features, keys, audit)
+    stored = (corpora, lexicons, jobs, models, policies, features, catalogue, keys, audit)
     for router in (tagging, *stored, metric, health, page):
         app.include_router(router)
     openapi.install(app, keys=settings.access != ANYONE)

@@ -16,6 +16,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from tagsmith.core.base import errors
+from tagsmith.core.base.spec import pointer, reason_of
 from tagsmith.wire.problems import MAX_LOCATIONS
 
 logger = logging.getLogger(__name__)
@@ -164,21 +165,16 @@ def request_id(scope: Scope) -> str:
     return str(scope.get("state", {}).get("request_id", ""))
 
 
-def places_of(items: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
-    """Convert pydantic's errors to entries of `errors`, without echoing the input."""
+def places_of(items: Sequence[Mapping[str, Any]], body: Any = None) -> list[dict[str, object]]:
+    """Convert pydantic's errors to entries of `errors`. `body` is the type of the request's body."""
     found = []
     for item in items[:MAX_FAULTS]:
         origin, *path = item["loc"] or ("body",)
         if origin == "body":
-            found.append(place(item["msg"], pointer=pointer(path)))
+            found.append(place(reason_of({**item, "loc": tuple(path)}, body), pointer=pointer(path)))
         else:
-            found.append(place(item["msg"], parameter=".".join(map(str, path))))
+            found.append(place(reason_of(item), parameter=".".join(map(str, path))))
     return found
-
-
-def pointer(path: Iterable[object]) -> str:
-    """Format a path of keys and indices as a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
@@ -200,7 +196,8 @@ def install(app: FastAPI) -> None:
 
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        found = places_of(error.errors())
+        field = getattr(request.scope.get("route"), "body_field", None)
+        found = places_of(error.errors(), field and field.field_info.annotation)
         detail = f"The request has {len(error.errors())} fault{'s' if len(error.errors()) > 1 else ''}."
         return problem_response(request.scope, 422, "invalid_request", detail, found)
 

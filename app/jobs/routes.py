@@ -17,6 +17,7 @@ from tagsmith.app.http.policy import policy
 from tagsmith.app.jobs import service, stream
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.registry.names import NAME_PATTERN
 from tagsmith.core.store.keys import Scope
@@ -55,6 +56,13 @@ def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: Call
     """Queue a job. Everything that the spec names is checked now, so a typing error does not fail the job later."""
     job = service.create(runtime.database, runtime.sender, spec, caller, settings=runtime.settings)
     return _created(response, job)
+
+
+@router.post("/validate", response_model=wire.JobCheck)
+@policy(Scope.READ, audit=False)
+def validate_job(spec: Spec, runtime: RuntimeDep) -> Checked:
+    """Check a job without posting it: the spec with defaults filled in, and an estimate; faults as in `POST /jobs`."""
+    return service.check(runtime.database, spec, runtime.settings)
 
 
 @router.get("", response_model=wire.Listing[wire.Job])

@@ -14,6 +14,7 @@ from tagsmith.core.jobs import control, events, jobs, kinds, posting
 from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import JobKind, Output
+from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.service import wire
 from tagsmith.core.service.settings import Settings
@@ -46,6 +47,12 @@ def create(
         caller.record(conn, location=location(job))
     sender.send(database, job)
     return job
+
+
+def check(database: Database, spec: JobSpec, settings: Settings) -> Checked:
+    """Check a job as posting it would, and estimate what it takes. Nothing is stored."""
+    with database.write() as conn:
+        return posting.check(conn, spec, settings)
 
 
 def location(job: JobRow) -> str:

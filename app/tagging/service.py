@@ -251,7 +251,7 @@ def _invalid(error: ValidationError, raw: bytes) -> Exception:
     items = error.errors(include_url=False, include_context=True, include_input=False)
     if items[0]["type"] == "json_invalid":
         return bodies.malformed(str(items[0]["ctx"]["error"]))
-    faults = faults_of(error, pydantic_core.from_json(raw))[: problems.MAX_FAULTS]
+    faults = faults_of(error, pydantic_core.from_json(raw), TagRequest)[: problems.MAX_FAULTS]
     return Invalid("The request cannot be tagged.", faults, code="invalid_request")
 
 

@@ -1,12 +1,20 @@
 """Base class and validation of specs: strict, immutable, without unknown fields and NaN."""
 
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Tag, TypeAdapter, ValidationError
 
 from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.suggest import unknown
 
 T = TypeVar("T")
+Location = tuple[int | str, ...]
+
+#: A quoted choice in pydantic's list of expected values.
+_CHOICE = re.compile(r"'([^']*)'")
 
 
 class Spec(BaseModel):
@@ -14,25 +22,81 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
+    #: What to do instead, for fields that users expect here and that do not exist.
+    instead: ClassVar[Mapping[str, str]] = {}
 
-def pointer(location: tuple[int | str, ...]) -> str:
-    """Return the JSON pointer (RFC 6901) of a validation error's location."""
+
+def pointer(location: Sequence[object]) -> str:
+    """Return the JSON pointer (RFC 6901) of a location."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
-def faults_of(error: ValidationError, value: Any) -> list[Fault]:
-    """List the faults of `value` with JSON pointers, without echoing the input."""
+def faults_of(error: ValidationError, value: Any, kind: Any = None) -> list[Fault]:
+    """List the faults of `value` with JSON pointers. `kind` is the type that it was validated as."""
     faults = []
-    for item in error.errors(include_url=False, include_input=False):
+    for item in error.errors(include_url=False):
         path = _path(item["loc"], value, missing=item["type"] == "missing")
         if item["type"].startswith("union_tag"):
             # The fault is in the discriminator field of the union.
             path = (*path, str(item["ctx"]["discriminator"]).strip("'"))
-        faults.append(Fault(reason=item["msg"], pointer=pointer(path)))
+        faults.append(Fault(reason=reason_of(item, kind), pointer=pointer(path)))
     return faults
 
 
-def _path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> tuple[int | str, ...]:
+def reason_of(item: Mapping[str, Any], kind: Any = None) -> str:
+    """Say what is wrong, from one of pydantic's errors. A name that is unknown is told with the ones that exist."""
+    context, last = item.get("ctx", {}), str(item["loc"][-1]) if item["loc"] else ""
+    if item["type"] == "extra_forbidden":
+        models = list(_models_at(kind, item["loc"][:-1]))
+        known = [field.alias or name for model in models for name, field in model.model_fields.items()]
+        hints = [model.instead[last] for model in models if issubclass(model, Spec) and last in model.instead]
+        return " ".join([unknown("field", last, known), *hints[:1]])
+    if item["type"] == "union_tag_invalid":
+        field = str(context["discriminator"]).strip("'")
+        return unknown(field, str(context["tag"]), _CHOICE.findall(str(context["expected_tags"])))
+    if item["type"] == "literal_error" and isinstance(item.get("input"), str):
+        return unknown(last or "value", item["input"], _CHOICE.findall(str(context["expected"])))
+    return str(item["msg"])
+
+
+def _models_at(kind: Any, location: Location) -> Iterator[type[BaseModel]]:
+    """Find the classes that validate the object at a location. Pydantic puts tags of unions into locations."""
+    for each, tags in _members(kind, ()):
+        if not location:
+            if isinstance(each, type) and issubclass(each, BaseModel):
+                yield each
+            continue
+        part, rest = location[0], location[1:]
+        if part in tags:
+            yield from _models_at(each, rest)
+        elif isinstance(each, type) and issubclass(each, BaseModel):
+            if (field := each.model_fields.get(str(part))) is not None:
+                yield from _models_at(field.annotation, rest)
+        elif get_origin(each) in (list, tuple, dict):
+            yield from _models_at(get_args(each)[-1], rest)
+
+
+def _members(kind: Any, tags: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield the types that a type may be, each with its tags."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        inner, *notes = get_args(kind)
+        yield from _members(inner, (*tags, *(note.tag for note in notes if isinstance(note, Tag))))
+    elif origin in (Union, UnionType):
+        for member in get_args(kind):
+            yield from _members(member, tags)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        literals = [
+            field.annotation
+            for field in kind.model_fields.values()
+            if get_origin(field.annotation) is Literal
+        ]
+        yield kind, (*tags, kind.__name__, *(str(value) for each in literals for value in get_args(each)))
+    else:
+        yield kind, tags
+
+
+def _path(location: Location, value: Any, *, missing: bool) -> Location:
     """Remove parts of a location that are not in the input: pydantic also includes the chosen union member."""
     path: list[int | str] = []
     for place, part in enumerate(location):
@@ -54,4 +118,5 @@ def validated(adapter: TypeAdapter[T], value: Any, what: str) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        raise Invalid(f"{what} is not valid.", faults_of(error, value), code="invalid_spec") from None
+        faults = faults_of(error, value, adapter._type)  # noqa: SLF001  # pydantic has no public name for it
+        raise Invalid(f"{what} is not valid.", faults, code="invalid_spec") from None

@@ -1,6 +1,7 @@
 """Ready-made feature sets: functions of the number of attribute columns of a corpus."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from tagsmith.core.features.columns.derived import Derived
@@ -23,6 +24,23 @@ _SPELLING = {
     "first": Derived(kind="first"),
     "len": Derived(kind="length"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PresetDescription:
+    """A preset for people: its name, what it is for, and its number of templates for one column."""
+
+    name: str
+    summary: str
+    templates: int
+
+
+def presets() -> tuple[PresetDescription, ...]:
+    """Describe all presets."""
+    return tuple(
+        PresetDescription(name, (make.__doc__ or "").partition("\n")[0], make(1)[0].count("\n") + 1)
+        for name, make in PRESETS.items()
+    )
 
 
 def _chunking(columns: int) -> FeatureSet:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
+from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.features.columns.derived import Derived
 from tagsmith.core.features.columns.matched.kinds import AnyColumn, MatchedSpec
@@ -246,9 +247,8 @@ class _Columns:
                 if slot.take != "value" or slot.fold:
                     faults.append(f"Column {slot.column!r} cannot be tested, matched or folded. Use %x.")
             elif slot.column not in self.derived and self.number(slot.column) is None:
-                faults.append(
-                    f"There is no column {slot.column!r}, neither derived nor in the corpus. {self._have}"
-                )
+                named = [*self.derived, *self.matched, *self.corpus, *([_WORD] if self.corpus else ())]
+                faults.append(f"{suggest.missing('column', slot.column, named)} {self._have}")
         return [Fault(f"{template}: {reason}", pointer="/features/templates") for reason in faults]
 
     def _faults_of_derived(self, name: str) -> list[Fault]:
@@ -268,7 +268,8 @@ class _Columns:
     def _faults_of_source(self, name: str, of: int | str) -> list[Fault]:
         if self.number(of) is not None:
             return []
-        return [Fault(f"There is no column {of!r}. {self._have}", pointer=f"/features/derived/{name}/of")]
+        reason = suggest.missing("column", str(of), [*self.derived, *self.corpus])
+        return [Fault(f"{reason} {self._have}", pointer=f"/features/derived/{name}/of")]
 
     @property
     def _have(self) -> str:

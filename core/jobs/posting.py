@@ -1,33 +1,93 @@
 """Posting a job: check its spec, choose its queue, store it."""
 
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import jobs, kinds
 from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.jobs import JobRow, Origin
+from tagsmith.core.jobs.kind import Prepared
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.service import queues
 from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.states import State
 
 #: Maximum number of tokens of a quick job: about ten seconds with a common trainer.
 QUICK_TOKENS = 5_000_000
+#: The number of recent jobs whose speed an estimate uses.
+RECENT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a job will take: tokens over all passes, seconds if there is experience, and its queue."""
+
+    tokens: int
+    seconds: float | None
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A job that could be posted now: the spec as it would be stored, and what it will take."""
+
+    spec: dict[str, Any]
+    estimate: Estimate
 
 
 def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | None = None) -> JobRow:
     """Check a spec by the rules of its kind, and store the job. What it uses cannot be deleted until it has ended."""
     limit = settings.max_queued_jobs
     if jobs.waiting(conn) >= limit:
-        raise Unavailable(f"{limit} jobs wait already; come back when some have ended", code="queue_full")
-    kind, intake = kinds.of(spec), Intake(conn, settings)
-    prepared = kind.prepare(spec, intake)
-    intake.promotion(kind.promotion(spec))
+        message = f"{limit} jobs are waiting. Post this one again when some have ended."
+        raise Unavailable(message, code="queue_full")
+    intake = Intake(conn, settings)
+    prepared = _prepared(spec, intake)
     return jobs.create(
         conn,
-        kind=kind.name,
+        kind=spec.kind,
         spec=prepared.spec.model_dump(mode="json"),
         uses=intake.uses,
         model=prepared.model,
         origin=origin,
-        queue=queues.QUICK if prepared.tokens <= QUICK_TOKENS else queues.SLOW,
+        queue=_queue(prepared),
     )
+
+
+def check(conn: Connection, spec: JobSpec, settings: Settings) -> Checked:
+    """Check a spec as `post` does, without storing a job."""
+    prepared = _prepared(spec, Intake(conn, settings))
+    stored = prepared.spec.model_dump(mode="json")
+    speed = _recent_speed(conn, stored)
+    seconds = None if speed is None else prepared.tokens / speed
+    return Checked(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
+
+
+def _prepared(spec: JobSpec, intake: Intake) -> Prepared:
+    kind = kinds.of(spec)
+    prepared = kind.prepare(spec, intake)
+    intake.promotion(kind.promotion(spec))
+    return prepared
+
+
+def _queue(prepared: Prepared) -> str:
+    return queues.QUICK if prepared.tokens <= QUICK_TOKENS else queues.SLOW
+
+
+def _recent_speed(conn: Connection, spec: dict[str, Any]) -> float | None:
+    """Return the median tokens per second of recent jobs with the same trainer; None if there are none."""
+    trainer = (spec.get("trainer") or {}).get("kind")
+    recent = jobs.page(conn, RECENT, None, state=State.SUCCEEDED).data
+    speeds = [
+        job.progress["tokens_per_second"]
+        for job in recent
+        if trainer is not None
+        and (job.spec.get("trainer") or {}).get("kind") == trainer
+        and job.progress is not None
+        and job.progress.get("tokens_per_second")
+    ]
+    return median(speeds) if speeds else None

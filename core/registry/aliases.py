@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Conflict, NotFound, Stale
 from tagsmith.core.registry import generations, models, promotion
 from tagsmith.core.store import clock, paging, tables
@@ -139,9 +140,13 @@ def get(conn: Connection, model: str, alias: str) -> AliasRow:
     """Return an alias, or raise NotFound."""
     found = _find(conn, model, alias)
     if found is None:
-        models.get(conn, model)
-        raise NotFound(f"Model {model} has no alias {alias}.", code="alias_not_found")
+        raise missing(model, alias, models.get(conn, model).aliases)
     return found
+
+
+def missing(model: str, alias: str, known: Iterable[str]) -> NotFound:
+    """Make the error for an alias that does not exist. It suggests an alias with a similar name."""
+    return NotFound(suggest.missing(f"alias of model {model} named", alias, known), code="alias_not_found")
 
 
 def list_all(conn: Connection, model: str) -> list[AliasRow]:

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Conflict, NotFound
 from tagsmith.core.registry import generations
 from tagsmith.core.store import blobs, clock, paging, tables
@@ -18,6 +19,8 @@ from tagsmith.core.store.states import TERMINAL
 
 # The maximum of PostgreSQL's integer. The driver would fail for larger numbers.
 MAX_VERSION = 2**31 - 1
+#: The most names among which a similar one is looked for.
+SUGGESTED_FROM = 1000
 
 _version = tables.model_version
 _COLUMNS = [column for column in _version.c if column.name != "blob_id"]
@@ -84,7 +87,7 @@ def get(conn: Connection, name: str) -> ModelRow:
     """Return a model, or raise NotFound."""
     row = conn.execute(_models_query().where(tables.model.c.name == name)).one_or_none()
     if row is None:
-        raise missing(name)
+        raise missing(conn, name)
     return _make_models(conn, [row])[0]
 
 
@@ -148,7 +151,7 @@ def lock(conn: Connection, name: str) -> None:
     """Lock the versions and aliases of a model against other changes until the transaction ends."""
     query = sa.select(tables.model.c.name).where(tables.model.c.name == name).with_for_update()
     if conn.execute(query).one_or_none() is None:
-        raise missing(name)
+        raise missing(conn, name)
 
 
 def hold(conn: Connection, name: str, number: int) -> None:
@@ -159,9 +162,10 @@ def hold(conn: Connection, name: str, number: int) -> None:
     blob_id(conn, name, number)
 
 
-def missing(name: str) -> NotFound:
-    """Make the error for a model that does not exist."""
-    return NotFound(f"There is no model {name}.", code="model_not_found")
+def missing(conn: Connection, name: str) -> NotFound:
+    """Make the error for a model that does not exist. It suggests a model with a similar name."""
+    known = conn.scalars(sa.select(tables.model.c.name).limit(SUGGESTED_FROM))
+    return NotFound(suggest.missing("model", name, known), code="model_not_found")
 
 
 def _user(conn: Connection, name: str, number: int) -> str | None:

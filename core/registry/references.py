@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
+from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
 from tagsmith.core.registry import generations
 from tagsmith.core.registry.generations import ModelEntry
@@ -73,7 +74,7 @@ def resolve(conn: Connection, text: str, pointer: str) -> Target:
     known = generations.snapshot(conn, reference.name)
     target = find(known, reference)
     if target is None:
-        raise unknown(known, reference, pointer)
+        raise unknown(known or generations.snapshot(conn), reference, pointer)
     return target
 
 
@@ -81,10 +82,10 @@ def unknown(known: Mapping[str, ModelEntry], reference: Reference, pointer: str)
     """Make the error for a reference that does not resolve."""
     name = reference.name
     if name not in known:
-        message, what, code = f"There is no model {name}.", "unknown model", "model_not_found"
+        message, what, code = suggest.missing("model", name, known), "unknown model", "model_not_found"
     elif reference.alias is not None:
-        message, what = f"Model {name} has no alias {reference.alias}.", "unknown alias"
-        code = "alias_not_found"
+        message = suggest.missing(f"alias of model {name} named", reference.alias, known[name].aliases)
+        what, code = "unknown alias", "alias_not_found"
     elif reference.version is not None:
         message, what = f"Model {name} has no version {reference.version}.", "unknown version"
         code = "version_not_found"

@@ -110,9 +110,12 @@ class Client:
     lexicon_content = _called(corpus_calls.lexicon_content)
     delete_lexicon = _called(corpus_calls.delete_lexicon)
     preview = _called(corpus_calls.preview)
+    trainers = _listed(corpus_calls.trainers)
+    presets = _listed(corpus_calls.presets)
 
     # Jobs
     submit = _called(job_calls.submit)
+    validate = _called(job_calls.validate)
     train = _called(job_calls.train)
     compare = _called(job_calls.compare)
     tune = _called(job_calls.tune)

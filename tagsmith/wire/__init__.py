@@ -7,6 +7,7 @@ them; here they are plain objects.
 from tagsmith.wire.access import ApiKey, AuditEntry, CreatedKey, NewKey
 from tagsmith.wire.aliases import Alias, AliasMove, AliasRollback, Move
 from tagsmith.wire.base import Listing
+from tagsmith.wire.catalogue import JobCheck, JobEstimate, PresetInfo, TrainerInfo, TrainerOption
 from tagsmith.wire.corpora import CorpusInfo, CorpusStatistics, MisplacedLabel
 from tagsmith.wire.features import FeatureCounts, FeaturePreview, PrintedTemplates, TemplateOccurrences
 from tagsmith.wire.health import HealthCheck, Liveness, Readiness, ServerVersion
@@ -72,6 +73,8 @@ __all__ = [
     "HealthCheck",
     "Job",
     "JobActionName",
+    "JobCheck",
+    "JobEstimate",
     "JobEvent",
     "JobProgress",
     "JobState",
@@ -91,6 +94,7 @@ __all__ = [
     "NewKey",
     "NewPolicy",
     "Policy",
+    "PresetInfo",
     "PrintedTemplates",
     "ProblemDetails",
     "PromotionPolicy",
@@ -113,6 +117,8 @@ __all__ = [
     "TemplateSelection",
     "TokenExplanation",
     "TokenizerName",
+    "TrainerInfo",
+    "TrainerOption",
     "VersionComparison",
     "VersionTemplates",
     "WeightComparison",

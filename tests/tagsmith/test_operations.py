@@ -22,6 +22,7 @@ METHODS = {
     "POST /features/preview": "preview",
     "GET /jobs": "jobs",
     "POST /jobs": "submit train compare tune evaluate tag_corpus",
+    "POST /jobs/validate": "validate",
     "GET /jobs/{job_id}": "job",
     "POST /jobs/{job_id}/cancel": "cancel",
     "GET /jobs/{job_id}/events": "events follow",
@@ -64,8 +65,10 @@ METHODS = {
     "GET /models/{name}/versions/{number}/templates.svg": "template_plot",
     "GET /models/{name}/versions/{number}/transitions": "transitions",
     "GET /models/{name}/versions/{number}/weights": "weights",
+    "GET /presets": "presets",
     "GET /readyz": "readiness ready",
     "POST /tag": "tag tag_text tag_lines",
+    "GET /trainers": "trainers",
     "GET /version": "server_version",
 }
 #: Query parameters that the client sets itself, and those that no method needs.

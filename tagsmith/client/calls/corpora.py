@@ -15,7 +15,7 @@ from tagsmith.client.call import (
     path_of,
     upload_call,
 )
-from tagsmith.wire import CorpusInfo, CorpusStatistics, FeaturePreview, LexiconInfo
+from tagsmith.wire import CorpusInfo, CorpusStatistics, FeaturePreview, LexiconInfo, PresetInfo, TrainerInfo
 
 #: A sentence is a sequence of tokens, of rows of columns, or of objects of named attributes.
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
@@ -108,6 +108,16 @@ def preview(
     """Show the features of a sentence under a feature spec; with a corpus, also count the features of that corpus."""
     body = {"features": features, "sentence": sentence, "corpus": corpus_id}
     return Call("POST", "/features/preview", as_model(FeaturePreview), json=body)
+
+
+def trainers() -> Pages[TrainerInfo]:
+    """List all trainers with their fields and defaults."""
+    return Pages(TrainerInfo, "/trainers")
+
+
+def presets() -> Pages[PresetInfo]:
+    """List the presets of features."""
+    return Pages(PresetInfo, "/presets")
 
 
 def _file_name(source: UploadSource) -> str | None:

@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tagsmith.client.call import Call, Pages, as_bytes, as_model, as_text, given, idempotency, path_of
-from tagsmith.wire import Job, JobEvent
+from tagsmith.wire import Job, JobCheck, JobEvent
 
 
 def submit(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
     """Start a job of any kind."""
     return Call("POST", "/jobs", as_model(Job), json=dict(spec), headers=idempotency(idempotency_key))
+
+
+def validate(spec: Mapping[str, Any]) -> Call[JobCheck]:
+    """Check a job of any kind without starting it; the result has the spec with defaults and an estimate."""
+    return Call("POST", "/jobs/validate", as_model(JobCheck), json=dict(spec))
 
 
 def train(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:

@@ -110,7 +110,7 @@ def test_only_the_first_token_of_a_sentence_is_first() -> None:
             "a",
             "derived from each other: a, b, a",
         ),
-        ({"a": {"kind": "lower", "of": "nose"}}, "a", "no column 'nose'"),
+        ({"a": {"kind": "lower", "of": "nose"}}, "a", "no column nose"),
         ({"a": {"kind": "lower", "of": 7}}, "a", "no column 7. The corpus has 2 attribute columns"),
         ({"f": {"kind": "first"}, "a": {"kind": "lower", "of": "f"}}, "a", "cannot be derived from 'f'"),
     ],

@@ -245,7 +245,7 @@ def test_settings_drawn_twice_are_tried_once():
     ("body", "pointer", "reason"),
     [
         (grid(**{"trainer.l1": [0.1, -1]}), "/search/fields/trainer.l1", "trainer.l1 = -1"),
-        (grid(**{"trainer.nose": [1]}), "/search/fields/trainer.nose", "Extra"),
+        (grid(**{"trainer.nose": [1]}), "/search/fields/trainer.nose", "Unknown field"),
         (grid(**{"trainer.kind": ["sgd"]}), "/search/fields/trainer.kind", "compare"),
         (grid(**{"stop.kind": ["flat"]}), "/search/fields/stop.kind", "not tuned"),
         (grid(**{"trainer.l1.x": [1]}), "/search/fields/trainer.l1.x", "nothing at trainer.l1"),

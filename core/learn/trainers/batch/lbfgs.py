@@ -1,5 +1,9 @@
-"""`lbfgs`: limited-memory BFGS for an L2 penalty (Nocedal 1980). `quasi_newton` has the iteration."""
+"""`lbfgs`: limited-memory BFGS for an L2 penalty (Nocedal 1980).
 
+`quasi_newton` has the iteration.
+"""
+
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from tagsmith.core.learn.trainers.batch.training import QuasiNewton, QuasiNewtonSpec, Strength
@@ -10,6 +14,7 @@ class LbfgsSpec(QuasiNewtonSpec):
 
     example: ClassVar[dict[str, Any]] = {"kind": "lbfgs", "passes": 3}
     dense: ClassVar[bool] = True
+    instead: ClassVar[Mapping[str, str]] = {"l1": "For an L1 penalty use the trainer `owlqn`."}
 
     kind: Literal["lbfgs"] = "lbfgs"
     l2: Strength = 1.0

@@ -1,4 +1,7 @@
-"""`owlqn`: OWL-QN for L1 or the elastic net (Andrew & Gao 2007). `quasi_newton` has the iteration."""
+"""`owlqn`: OWL-QN for L1 or the elastic net (Andrew & Gao 2007).
+
+`quasi_newton` has the iteration.
+"""
 
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""`averaged-perceptron` (Collins 2002).
+"""`averaged-perceptron`: the structured perceptron with averaged weights (Collins 2002).
 
 Uses the updates of `perceptron`. The model is the mean of the weights after each update. The mean forgets less and
 depends less on when training stops.

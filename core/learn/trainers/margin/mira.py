@@ -1,4 +1,7 @@
-"""`mira`: the margin-infused relaxed algorithm (Crammer et al. 2006). `passive_aggressive` has the update rule."""
+"""`mira`: the margin-infused relaxed algorithm (Crammer et al. 2006).
+
+`passive_aggressive` has the update rule.
+"""
 
 from typing import Literal
 

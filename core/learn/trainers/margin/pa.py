@@ -1,4 +1,7 @@
-"""`pa`: passive-aggressive learning (Crammer et al. 2006). `passive_aggressive` has the update rule."""
+"""`pa`: passive-aggressive learning (Crammer et al. 2006).
+
+`passive_aggressive` has the update rule.
+"""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""`perceptron` (Collins 2002).
+"""`perceptron`: the structured perceptron (Collins 2002).
 
 Decode; if any label is wrong, w += phi(gold) - phi(decoded).
 """

@@ -1,0 +1,1 @@
+"""What can be trained with: trainers and presets."""

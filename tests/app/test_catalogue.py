@@ -1,0 +1,53 @@
+"""What can be trained with, and the check of a job that is not posted."""
+
+import httpx
+import pytest
+
+from tagsmith.client import Client
+from tagsmith.core.learn.trainers.registry import SPECS
+from tests.app import samples
+from tests.app.servers import ThreadServer, assert_problem
+
+
+@pytest.fixture(scope="module")
+def corpus_id(server: ThreadServer) -> str:
+    return str(httpx.post(f"{server.url}/corpora", content=samples.TEXT).json()["id"])
+
+
+def test_every_trainer_is_described_with_the_defaults_of_its_fields(client: Client) -> None:
+    found = {each.kind: each for each in client.trainers()}
+    assert len(found) == len(SPECS)
+    for spec in SPECS:
+        info = found[spec.model_fields["kind"].default]
+        assert info.summary.endswith("."), info
+        assert "`" not in info.summary, info
+        assert {field.name for field in info.fields} == set(spec.model_fields) - {"kind"}
+    fields = {field.name: field for field in found["sgd-l1"].fields}
+    assert fields["l1"].default == 0.5
+    assert fields["l1"].bounds == {"minimum": 0, "maximum": 1e6}
+    assert fields["penalty"].choices == ["cumulative", "clipping", "naive"]
+
+
+def test_every_preset_is_described(client: Client) -> None:
+    found = {each.name: each for each in client.presets()}
+    assert set(found) == {"chunking", "ner", "pos", "segmentation", "generic"}
+    assert found["ner"].summary.startswith("Named entities")
+    assert found["ner"].templates > 20
+
+
+def test_a_valid_job_is_returned_with_its_defaults_and_is_not_stored(client: Client, corpus_id: str) -> None:
+    before = [job.id for job in client.jobs()]
+    checked = client.validate({"kind": "train", "model": "m", "corpus": corpus_id, "trainer": {"kind": "pa"}})
+    assert checked.spec["trainer"]["passes"] == 10
+    assert checked.estimate.tokens == 50  # five tokens, ten passes
+    assert checked.estimate.queue == "quick"
+    assert [job.id for job in client.jobs()] == before
+
+
+def test_an_invalid_job_is_refused_as_if_it_were_posted(http: httpx.Client, corpus_id: str) -> None:
+    spec = samples.spec(corpus_id, trainer={"kind": "sgd-l1", "pases": 3})
+    for path in ("/jobs/validate", "/jobs"):
+        response = http.post(path, json=spec)
+        assert_problem(
+            response, 422, "invalid_spec", pointer="/trainer/pases", reason="did you mean `passes`?"
+        )
