@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from tagsmith.app.http import problems
 from tagsmith.core.base.errors import Fault, Invalid, Unsupported
+from tagsmith.core.base.spec import pointer as pointer_of
 
 #: Line and column in an error message of the parser.
 _PLACE = re.compile(r" at line (\d+) column (\d+)$")
@@ -118,8 +119,8 @@ def _nul_places(value: Any, pointer: str) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if "\0" in key:
-                yield pointer + problems.pointer([key.replace("\0", "\\u0000")])
-            yield from _nul_places(item, pointer + problems.pointer([key]))
+                yield pointer + pointer_of([key.replace("\0", "\\u0000")])
+            yield from _nul_places(item, pointer + pointer_of([key]))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _nul_places(item, f"{pointer}/{index}")

@@ -13,7 +13,7 @@ from fastapi import Query
 from starlette.requests import Request
 
 from tagsmith.app.http.multipart import FilePart, boundary_of
-from tagsmith.core.base.errors import Unavailable
+from tagsmith.core.base.errors import Invalid, Unavailable
 from tagsmith.core.corpus.content_encoding import Decoder
 
 T = TypeVar("T")
@@ -24,6 +24,8 @@ BATCH_BYTES = 1 << 20
 #: How much of the spool file is passed to SQL at a time.
 SPOOL_READ_BYTES = 1 << 20
 
+#: The media type that curl declares unless told otherwise.
+FORM = "application/x-www-form-urlencoded"
 #: The name of an upload when neither the query nor the file has one.
 UNNAMED = "unnamed"
 #: Names are for people: any text without control characters.
@@ -83,6 +85,8 @@ class Upload(Generic[T]):
         self, reader: UploadReader[T], declared: Declared, *, max_decoded_bytes: int, spool_dir: Path
     ) -> None:
         self._max_decoded_bytes = max_decoded_bytes
+        # `curl -d` declares a form and removes all line breaks.
+        self._may_lack_lines = declared.content_type.startswith(FORM)
         self._reader = reader
         # The encoding of the request applies to the whole body. The encoding of a part applies only to its file.
         self._body = self._decoder(declared.content_encoding)
@@ -102,6 +106,8 @@ class Upload(Generic[T]):
         """Process the next bytes of the body."""
         for piece in self._body.feed(chunk):
             for text in self._file_bytes(piece):
+                if self._may_lack_lines and b"\n" in text:
+                    self._may_lack_lines = False
                 self._reader.feed(text)
                 self._packed.write(text)
 
@@ -117,6 +123,12 @@ class Upload(Generic[T]):
             self._part.finish()
         if self._file is not None:
             self._file.finish()
+        if self._may_lack_lines:
+            raise Invalid(
+                "The body has no line break. `curl -d @file` removes them: use `curl --data-binary @file`. If the file "
+                "really is one line, send it with `Content-Type: text/plain`.",
+                code="lost_line_breaks",
+            )
         return self._reader.finish()
 
     def chunks(self) -> Iterator[bytes]:

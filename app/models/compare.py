@@ -5,9 +5,9 @@ from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 
-from tagsmith.app.http import problems
 from tagsmith.app.models import service
 from tagsmith.app.tagging.serving import Serving
+from tagsmith.core.base.spec import pointer as pointer_of
 from tagsmith.core.model.difference import weight_difference
 from tagsmith.core.store.engine import Database
 from tagsmith.wire import MetricChange, SpecChange, VersionComparison, WeightComparison
@@ -51,7 +51,7 @@ def _is_figure(value: Any) -> bool:
 
 
 def _specs(base: Mapping[str, Any], head: Mapping[str, Any]) -> list[SpecChange]:
-    found = [{problems.pointer(path): value for path, value in _leaves(each)} for each in (base, head)]
+    found = [{pointer_of(path): value for path, value in _leaves(each)} for each in (base, head)]
     return [
         SpecChange(pointer=key, base=found[0].get(key), head=found[1].get(key))
         for key in dict.fromkeys((*found[0], *found[1]))

@@ -119,4 +119,17 @@ class FeatureSpec(Spec):
 def _parsed(templates: str | list[Any], syntax: str) -> tuple[Template, ...]:
     if isinstance(templates, list):
         return short.parse_short(templates)
-    return parse_wapiti(templates) if syntax == "wapiti" else parse_crfpp(templates)
+    return parse_wapiti(templates) if syntax == "wapiti" else _crfpp(templates)
+
+
+def _crfpp(text: str) -> tuple[Template, ...]:
+    """Parse CRF++'s templates. If they are Wapiti's patterns, the error says so."""
+    try:
+        return parse_crfpp(text)
+    except Invalid as error:
+        try:
+            parse_wapiti(text)
+        except Invalid:
+            raise error from None
+        faults = [Fault('These are Wapiti patterns. Set "syntax" to "wapiti".'), *error.faults]
+        raise Invalid(error.message, faults, code=error.code) from None

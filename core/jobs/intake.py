@@ -47,11 +47,21 @@ class Intake:
         self._corpora.append(found.id)
         return found
 
+    def labelled(self, corpus_id: str, pointer: str = "/corpus") -> CorpusRow:
+        """Find a corpus that has labels."""
+        found = self.corpus(corpus_id, pointer)
+        if not found.labels:
+            reason = f"Corpus {found.name} has no labels. Upload it with labels: in columns, the label is the last one."
+            raise Invalid(
+                "The corpus has no labels.", [Fault(reason, pointer=pointer)], code="unlabelled_corpus"
+            )
+        return found
+
     def dev(self, dev: Dev | None, corpus: CorpusRow) -> None:
         """Check that the corpus of a dev set has as many columns as the training corpus."""
         if not isinstance(dev, DevCorpus):
             return
-        found = self.corpus(dev.corpus, "/dev/corpus")
+        found = self.labelled(dev.corpus, "/dev/corpus")
         given, needed = len(found.columns), len(corpus.columns)
         if given != needed:
             reason = f"has {given} columns before the label, the training corpus {needed}"

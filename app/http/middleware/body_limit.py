@@ -1,11 +1,20 @@
-"""Limit of request bodies: at most the limit of the route is read, regardless of Content-Length."""
+"""Limit of request bodies: at most the limit of the route is read, regardless of Content-Length.
 
+A request can be refused before its body was read. Many clients do not look for a response while they send, and see
+only a connection that was reset. So the rest of a refused body is read and dropped, within limits, before the response.
+"""
+
+import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagsmith.app.http import problems
 from tagsmith.app.http.policy import BodyLimit, RoutePolicy, policy_of
 from tagsmith.core.base.errors import TooLarge
 from tagsmith.core.service.settings import Settings
+
+#: How much of a refused body is read and dropped, and for how long, so that its client sees the response.
+DROPPED_BYTES = 64 << 20
+DROPPED_S = 10.0
 
 
 class BodyLimiter:
@@ -20,28 +29,41 @@ class BodyLimiter:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        announced, content_type = 0, b""
+        announced, content_type, more, waits = 0, b"", False, False
         for name, value in scope["headers"]:
             if name == b"content-length":
                 # The server refuses a Content-Length that is not a number.
                 announced = int(value) if value.isdigit() else 0
+                more = announced > 0
             elif name == b"content-type":
                 content_type = value
+            elif name == b"transfer-encoding":
+                more = True
+            elif name == b"expect":
+                # The client sends its body only after "100 Continue", which reading would cause.
+                waits = True
         limit = self._limit_bytes(policy_of(scope), content_type)
-        if announced > limit:
-            await problems.from_error(scope, _too_large(limit))(scope, receive, send)
-            return
         received = 0
 
         async def counted() -> Message:
-            nonlocal received
+            nonlocal received, more
             message = await receive()
             received += len(message.get("body", b""))
+            more = bool(message.get("more_body"))
             if received > limit:
                 raise _too_large(limit)
             return message
 
-        await self.app(scope, counted, send)
+        async def sent(message: Message) -> None:
+            refused = message["type"] == "http.response.start" and message["status"] >= 400
+            if refused and more and (received or not waits):
+                await _drop(receive)
+            await send(message)
+
+        if announced > limit:
+            await problems.from_error(scope, _too_large(limit))(scope, receive, sent)
+        else:
+            await self.app(scope, counted, sent)
 
     def _limit_bytes(self, policy: RoutePolicy, content_type: bytes) -> int:
         if policy.body is BodyLimit.UPLOAD:
@@ -51,6 +73,17 @@ class BodyLimiter:
             return self._json_bytes
         media_type = content_type.decode("latin-1").partition(";")[0].strip().lower()
         return self._upload_bytes if media_type == policy.streamed_type else self._json_bytes
+
+
+async def _drop(receive: Receive) -> None:
+    """Read the rest of a body and drop it."""
+    dropped = 0
+    with anyio.move_on_after(DROPPED_S):
+        while dropped < DROPPED_BYTES:
+            message = await receive()
+            dropped += len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
 
 
 def _too_large(limit: int) -> TooLarge:

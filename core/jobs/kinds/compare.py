@@ -127,7 +127,7 @@ class Comparison(Result):
 
 
 def _prepare(spec: CompareSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+    corpus = intake.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
     intake.dev(spec.dev, corpus)
     intake.memory(spec.features, corpus)

@@ -59,7 +59,7 @@ class Evaluation(Result):
 
 
 def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+    corpus = intake.labelled(spec.corpus)
     found: list[Target] = []
     for place, reference in enumerate(spec.models):
         target = intake.version(reference, f"/models/{place}")

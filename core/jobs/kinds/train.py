@@ -156,7 +156,7 @@ class NewModel:
 
 
 def _prepare(spec: TrainSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+    corpus = intake.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
     intake.dev(spec.dev, corpus)
     intake.memory(spec.features, corpus)

@@ -267,7 +267,7 @@ class _Searched:
 
 
 def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+    corpus = intake.labelled(spec.corpus)
     spec.check_columns(corpus.columns)
     folds.check(corpus.sentences, spec.folds)
     intake.memory(spec.features, corpus)

@@ -1,0 +1,99 @@
+"""The usual mistakes of a first hour: each response names the mistake and the remedy."""
+
+import socket
+import urllib.error
+import urllib.request
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.app import samples
+from tests.app.servers import ThreadServer, assert_problem
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def upload(http: httpx.Client, content: bytes = samples.TEXT, **params: str) -> str:
+    response = http.post("/corpora", params=params, content=content)
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "said"),
+    [
+        ({"trainer": {"kind": "sgd-l1", "pases": 1}}, "/trainer/pases", "did you mean `passes`? Known: "),
+        ({"trainer": {"kind": "lbgfs"}}, "/trainer/kind", "did you mean `lbfgs`?"),
+        ({"trainer": {"kind": "lbfgs", "l1": 1}}, "/trainer/l1", "use the trainer `owlqn`"),
+        ({"features": {"preset": "chunkin"}}, "/features/preset", "did you mean `chunking`?"),
+        ({"features": {"templates": "U:%x[0,wrod]"}}, "/features/templates", "did you mean word?"),
+        ({"features": {"templates": 'u:%x[0,0]\n*:%t[0,0,"^a"]'}}, "/features/templates", 'Set "syntax" to "wapiti"'),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_spec_names_the_remedy(
+    http: httpx.Client, changes: dict[str, Any], pointer: str, said: str
+) -> None:
+    response = http.post("/jobs", json=samples.spec(upload(http), **changes))
+    assert response.status_code == 422, response.text
+    errors = response.json()["errors"]
+    assert any(said in each["detail"] and each["pointer"] == pointer for each in errors), errors
+
+
+def test_an_unlabelled_corpus_is_refused_before_a_job_is_queued(http: httpx.Client) -> None:
+    plain = upload(http, b"Rockwell NNP\nsaid VBD\n", labelled="false")
+    spec = samples.spec(plain)
+    assert_problem(
+        http.post("/jobs", json=spec), 422, "unlabelled_corpus", pointer="/corpus", reason="no labels"
+    )
+    spec = samples.spec(upload(http), dev={"corpus": plain})
+    assert_problem(http.post("/jobs", json=spec), 422, "unlabelled_corpus", pointer="/dev/corpus")
+
+
+def test_a_body_whose_line_breaks_curl_removed_is_recognised(http: httpx.Client) -> None:
+    lost = samples.TEXT.replace(b"\n", b"")
+    response = http.post("/corpora", content=lost, headers=FORM)
+    problem = assert_problem(response, 422, "lost_line_breaks")
+    assert "--data-binary" in problem["detail"]
+    # `--data-binary` declares a form too.
+    assert http.post("/corpora", content=samples.TEXT, headers=FORM).status_code == 201
+
+
+def test_a_misspelt_model_or_alias_is_suggested(http: httpx.Client, tmp_path: Any) -> None:
+    model = samples.model_file("x", tmp_path / "model")
+    assert http.post("/models/mistaken/versions", content=model).status_code == 201
+    response = http.put("/models/mistaken/aliases/champion", json={"version": 1})
+    assert response.status_code in (200, 201), response.text
+    for path in ("/models/mistakn", "/models/mistakn/versions/1", "/models/mistakn/aliases"):
+        assert "did you mean mistaken?" in http.get(path).json()["detail"]
+    assert "did you mean champion?" in http.get("/models/mistaken/aliases/champoin").json()["detail"]
+    sentences = [[["Rockwell", "NNP"]]]
+    for reference, meant in (("mistakn", "mistaken"), ("mistaken@champoin", "champion")):
+        response = http.post("/tag", json={"model": reference, "sentences": sentences})
+        assert f"did you mean {meant}?" in response.json()["detail"]
+
+
+@pytest.mark.parametrize(("chunked", "status"), [(False, 413), (True, 422)])
+def test_a_large_upload_that_is_refused_early_still_gets_its_response(
+    server: ThreadServer, chunked: bool, status: int
+) -> None:
+    """urllib does not look for a response while it sends: with an unread body it sees a reset connection."""
+    body = samples.TEXT * (14_000_000 // len(samples.TEXT))
+    data: Any = iter([body]) if chunked else body
+    request = urllib.request.Request(f"{server.url}/corpora?nosuch=1", data=data, method="POST")
+    request.add_header("Content-Type", "text/plain")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=30)
+    with refused.value as response:
+        assert response.code == status
+        assert b"urn:tagsmith:problem:" in response.read()
+
+
+def test_a_client_that_waits_to_send_its_body_is_refused_without_it(server: ThreadServer) -> None:
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(
+            b"POST /corpora?nosuch=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
+            b"Content-Type: text/plain\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert connection.recv(65536).startswith(b"HTTP/1.1 422")
