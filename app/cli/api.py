@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from tagsmith.app import main, server
 from tagsmith.app.cli import listen
-from tagsmith.core.service import logs, tracing
+from tagsmith.core.service import data_dir, logs, tracing
 from tagsmith.core.service.settings import Settings
 
 #: Grace period for running requests after SIGTERM; shorter than the supervisor's deadline.
@@ -24,6 +24,7 @@ COLLECT = (50_000, 20, 100)
 
 def serve(settings: Settings, descriptor: int | None) -> int:
     """Serve on the inherited socket `descriptor`, or on a new socket for the configured host and port."""
+    data_dir.prepare(settings.data_dir)
     tune_interpreter()
     logs.configure(settings.logging_level)
     if descriptor is not None:

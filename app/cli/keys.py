@@ -9,6 +9,7 @@ from datetime import timedelta
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Conflict, Fault, Invalid
+from tagsmith.core.service import data_dir
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store import audit, keys, migrate
 from tagsmith.core.store.audit import NewAuditEntry
@@ -107,7 +108,7 @@ def _scope(text: str) -> Scope:
 @contextmanager
 def _database(settings: Settings) -> Iterator[Database]:
     """Open the database and migrate it to the newest schema: the first key is created before the first start."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.prepare(settings.data_dir)
     migrate.upgrade(settings.database_url)
     database = Database(settings.database_url)
     try:

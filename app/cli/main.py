@@ -152,10 +152,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _migrate(options: argparse.Namespace) -> int:
+    from tagsmith.core.service import data_dir  # noqa: PLC0415
     from tagsmith.core.store import migrate  # noqa: PLC0415
 
     settings = _settings(options)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.prepare(settings.data_dir)
     migrate.upgrade(settings.database_url)
     return 0
 

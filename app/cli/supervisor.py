@@ -20,7 +20,7 @@ from tagsmith.app.cli.children import Child, ChildSpec
 from tagsmith.app.cli.console import Console
 from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.base.errors import Unavailable
-from tagsmith.core.service import queues
+from tagsmith.core.service import data_dir, queues
 from tagsmith.core.service.settings import Settings
 
 API_STOP_S = 15.0
@@ -64,7 +64,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Start the stack, wait for a signal, stop the stack. Return the exit code."""
-        self._settings.data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.prepare(self._settings.data_dir)
         with self._rundir.claimed(), listen.opened(self._settings.host, self._settings.port) as listener:
             self._handle_signals()
             try:

@@ -28,7 +28,7 @@ READERS_OVERFLOW = 32
 #: Key of the actions that run after the commit of a connection, in order.
 _AFTER_COMMIT = "tagsmith.after_commit"
 
-SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR")
+SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 
 PRAGMAS = (
     "foreign_keys=ON",
@@ -243,6 +243,9 @@ def _translated() -> Iterator[None]:
     except exc.StatementError as error:
         if isinstance(error, exc.DataError) or isinstance(error.orig, _VALUE_ERRORS):
             raise _unstorable() from error
+        if _is_full(error):
+            message = "The disk of the database is full. Free some space, then try again."
+            raise Unavailable(message, code="disk_full") from error
         if isinstance(error, exc.OperationalError) and _is_outage(error):
             raise Unavailable(
                 "The database cannot be reached. Try again later.", code="database_unavailable"
@@ -257,6 +260,12 @@ def _unstorable() -> Invalid:
         "A value contains text or a number that cannot be stored. Remove NUL characters and lone surrogates.",
         code="unstorable_value",
     )
+
+
+def _is_full(error: exc.StatementError) -> bool:
+    """Whether the disk of the database is full (SQLITE_FULL; SQLSTATE 53100)."""
+    name, state = getattr(error.orig, "sqlite_errorname", None), getattr(error.orig, "sqlstate", None)
+    return name == "SQLITE_FULL" or state == "53100"
 
 
 def _is_outage(error: exc.OperationalError) -> bool:

@@ -206,3 +206,17 @@ def test_ids_have_a_prefix_sort_by_time_and_do_not_repeat() -> None:
         each.startswith("crp_") and len(each) == 30 and set(each[4:]) <= set(ALPHABET) for each in made
     )
     assert len({new_id("job") for _ in range(10_000)}) == 10_000
+
+
+def test_a_full_disk_is_told_with_the_remedy(sqlite_url: str) -> None:
+    db = Database(sqlite_url)
+
+    def fill() -> None:
+        with db.write() as conn:
+            conn.exec_driver_sql("PRAGMA max_page_count=1")  # no page more than there are
+            corpora.insert(conn, corpus_row(), [os.urandom(5_000_000)])
+
+    with pytest.raises(Unavailable, match="Free some space") as raised:
+        fill()
+    assert raised.value.code == "disk_full"
+    db.dispose()
