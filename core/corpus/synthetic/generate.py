@@ -1,18 +1,30 @@
 """Generate labelled corpora from a seed. They are hard enough to be worth learning, and need no download.
 
-The text has three columns: token, coarse class and IOB2 label. Fields are missing, swapped or without punctuation. Many
-tokens are ambiguous: surnames are also towns, towns are also streets, page numbers look like years. Many words are new.
+`references` and `addresses` have three columns: token, coarse class and IOB2 label. Fields are missing, swapped or
+without punctuation. `people` has token and label: names in running text. `chunks` has token, part of speech and label.
+`segments` is segmented Chinese text. Many tokens are ambiguous: surnames are also towns, towns are also streets, page
+numbers look like years. Many words are new.
 """
 
 from collections.abc import Callable, Iterator
 
 from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.suggest import unknown
 from tagsmith.core.corpus.synthetic.addresses import address
-from tagsmith.core.corpus.synthetic.line import Line
+from tagsmith.core.corpus.synthetic.chunks import chunks
+from tagsmith.core.corpus.synthetic.people import people
 from tagsmith.core.corpus.synthetic.references import reference
+from tagsmith.core.corpus.synthetic.segments import segments
 from tagsmith.core.corpus.synthetic.stream import Stream
 
-_KINDS: dict[str, Callable[[Stream], Line]] = {"references": reference, "addresses": address}
+#: For each kind, a function that returns the text of one sentence.
+_KINDS: dict[str, Callable[[Stream], str]] = {
+    "references": lambda stream: reference(stream).conll(),
+    "addresses": lambda stream: address(stream).conll(),
+    "people": people,
+    "chunks": chunks,
+    "segments": segments,
+}
 
 #: Sentences per chunk.
 _CHUNK_SENTENCES = 200
@@ -24,20 +36,19 @@ def known_kinds() -> tuple[str, ...]:
 
 
 def generate(kind: str, sentences: int, seed: int) -> Iterator[bytes]:
-    """Generate sentences of `kind` as chunks of column text.
+    """Generate sentences of `kind` as chunks of text: columns, or segmented text for `segments`.
 
     Sentence i depends only on the seed and on i, so a longer corpus begins with the shorter one of the same seed.
     """
     make = _KINDS.get(kind)
     if make is None:
-        known = ", ".join(known_kinds())
-        raise Invalid(f"Kind {kind!r} is unknown. Use one of: {known}.", [Fault("unknown kind")])
+        raise Invalid(unknown("kind", kind, known_kinds()), [Fault("unknown kind")])
     if sentences < 0:
         raise Invalid("The number of sentences is negative. Use 0 or more.", [Fault("negative")])
     return _chunks(make, sentences, seed)
 
 
-def _chunks(make: Callable[[Stream], Line], sentences: int, seed: int) -> Iterator[bytes]:
+def _chunks(make: Callable[[Stream], str], sentences: int, seed: int) -> Iterator[bytes]:
     for begin in range(0, sentences, _CHUNK_SENTENCES):
         numbers = range(begin, min(begin + _CHUNK_SENTENCES, sentences))
-        yield "".join(make(Stream(seed, number)).conll() for number in numbers).encode()
+        yield "".join(make(Stream(seed, number)) for number in numbers).encode()

@@ -70,10 +70,10 @@ class Line:
         elif stream.chance(upper):
             self.tokens = [token.upper() for token in self.tokens]
 
-    def conll(self) -> str:
-        """Return the sentence as column text: token, coarse class and label, and a blank line."""
+    def conll(self, *, classes: bool = True) -> str:
+        """Return the sentence as column text: token, coarse class unless `classes` is false, label; a blank line."""
         rows = [
-            f"{token} {coarse_class(token)} {label}\n"
+            f"{token} {coarse_class(token)} {label}\n" if classes else f"{token} {label}\n"
             for token, label in zip(self.tokens, self.labels, strict=True)
         ]
         return "".join(rows) + "\n"
