@@ -1,12 +1,12 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz browser warm check format bench lock clean
+.PHONY: help setup demo docs up test fuzz browser warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := setup.py app core worker migrations tagsmith tests benchmarks
+SOURCES := setup.py docs/site app core worker migrations tagsmith tests benchmarks
 
 # Packages are installed without byte code (see INSTALL), which Python then writes for what it imports. Where it may not,
 # every process that starts compiles all it imports: a worker takes 4 s of a core instead of 1.5.
@@ -53,6 +53,10 @@ format: $(DEV)  ## Format the sources and fix what can be fixed
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
 
+docs: $(VENV)-docs/installed-$(call checksum,requirements-docs.txt)  ## Build the documentation as a site, in build/docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet
+	@echo "Open build/docs/index.html, or serve it with search: $(PYTHON) -m http.server --directory build/docs"
+
 bench: $(DEV)  ## Measure speed against peers in the same run
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -65,10 +69,11 @@ lock:  ## Pin the newest versions that fit together, with hashes
 	$(LOCK) requirements.in requirements-server.in -o requirements.txt
 	$(LOCK) --constraint requirements.txt requirements-otel.in -o requirements-otel.txt
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
+	$(LOCK) requirements-docs.in -o requirements-docs.txt
 	rm -rf $(VENV)-lock
 
 clean:  ## Remove what the targets made, except data
-	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-docs build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find app core worker migrations tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -86,6 +91,13 @@ $(RUNTIME): | $(VENV)/bin/python
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	for link in $(LINKS); do ln -s ../$${link#tagsmith/} $$link; done
 	@rm -f $(VENV)/runtime-*
+	@touch $@
+
+# The site has its own environment: nothing of it is needed to run or test.
+$(VENV)-docs/installed-%: requirements-docs.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --only-binary :all: -r $<
+	@rm -f $(VENV)-docs/installed-*
 	@touch $@
 
 $(DEV): $(RUNTIME)
