@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     corpus = commands.add_parser("corpus", help="work with corpora")
     actions = corpus.add_subparsers(title="actions", required=True, metavar="ACTION")
     generate = actions.add_parser("generate", help="write a labelled corpus: same seed, same bytes")
-    generate.add_argument("--kind", default="references", help="references (default), addresses, people, chunks or segments")
+    generate.add_argument(
+        "--kind", default="references", help="references (default), addresses, people, chunks or segments"
+    )
     generate.add_argument("--sentences", type=int, default=2000, metavar="N", help="how many (2000)")
     generate.add_argument("--seed", type=int, default=1, metavar="N", help="(1)")
     generate.add_argument("--out", type=Path, metavar="FILE", help="standard output if not given")
