@@ -5,7 +5,7 @@ Personal names are made of characters and are therefore mostly new.
 """
 # ruff: noqa: RUF001  # Chinese punctuation
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 from tagsmith.core.corpus.synthetic.stream import Stream
 from tagsmith.core.corpus.synthetic.words import split_list
@@ -46,25 +46,25 @@ def _number(stream: Stream) -> str:
     return "".join(stream.pick(_NUMBERS) for _ in range(stream.between(1, 3)))
 
 
-_WORDS: Mapping[str, Callable[[Stream], str]] = {
-    "P": _person,
-    "N": _number,
-    **{
-        mark: (lambda stream, words=words: stream.favour(words))
-        for mark, words in {
-            "L": _PLACES,
-            "W": _PEOPLE,
-            "T": _THINGS,
-            "V": _VERBS,
-            "A": _ADJECTIVES,
-            "B": _ADVERBS,
-            "D": _TIMES,
-        }.items()
-    },
+_LISTS: Mapping[str, Sequence[str]] = {
+    "L": _PLACES,
+    "W": _PEOPLE,
+    "T": _THINGS,
+    "V": _VERBS,
+    "A": _ADJECTIVES,
+    "B": _ADVERBS,
+    "D": _TIMES,
 }
+
+
+def _word(part: str, stream: Stream) -> str:
+    if part == "P":
+        return _person(stream)
+    if part == "N":
+        return _number(stream)
+    return stream.favour(_LISTS[part]) if part in _LISTS else part
 
 
 def segments(stream: Stream) -> str:
     """Return one sentence as a line of words separated by two blanks."""
-    parts = stream.pick(_PATTERNS).split()
-    return "  ".join(_WORDS[part](stream) if part in _WORDS else part for part in parts) + "\n"
+    return "  ".join(_word(part, stream) for part in stream.pick(_PATTERNS).split()) + "\n"
