@@ -48,7 +48,7 @@ def _content(
 ) -> Content:
     with database.read() as conn:
         row = corpora.get(conn, corpus_id)
-        blob_id = corpora.blob_id(conn, corpus_id)
+        blob_id = corpora.blob_id(conn, row.id)
     # No transaction is open while a slow client reads.
     text = blobs.stream(database, blob_id)
     if asked.format is None:

@@ -9,7 +9,7 @@ from tagsmith import wire
 from tagsmith.app.corpora import exports, service
 from tagsmith.app.corpora.parameters import OPTIONS
 from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
-from tagsmith.app.http.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit
+from tagsmith.app.http.params import DEFAULT_LIMIT, CorpusId, Cursor, Force, Limit
 from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.http.uploads import UPLOAD_BODY, Declared, UploadName
 from tagsmith.core.corpus.formats import registry as formats
@@ -35,6 +35,7 @@ Format = Annotated[
     ),
 ]
 
+NameFilter = Annotated[str | None, Query(max_length=200, description="Only the uploads under this name.")]
 ExportFormat = Annotated[
     str | None,
     Query(
@@ -80,10 +81,10 @@ async def upload(
 @router.get("", response_model=wire.Listing[wire.CorpusInfo])
 @policy(Scope.READ, etag=True)
 def list_corpora(
-    database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+    database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None, name: NameFilter = None
 ) -> Page[CorpusRow]:
     """List corpora, newest first."""
-    return service.page(database, limit, cursor)
+    return service.page(database, limit, cursor, name)
 
 
 @router.get("/{corpus_id}", response_model=wire.CorpusInfo)
@@ -124,9 +125,15 @@ async def get_content(
 
 @router.delete("/{corpus_id}", status_code=204)
 @policy(Scope.TRAIN, audit=True)
-def delete_corpus(corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep) -> None:
-    """Delete a corpus. 409 while an unfinished job needs it or a policy names it."""
-    service.delete(database, corpus_id, caller)
+def delete_corpus(
+    corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep, force: Force = False
+) -> None:
+    """Delete a corpus. 409 while an unfinished job needs it or a policy names it.
+
+    Also 409 if a version that an alias points to was trained on it, unless `force` is set. Of a name, the newest upload
+    is deleted.
+    """
+    service.delete(database, corpus_id, caller, force=force)
 
 
 def _options(request: Request, *others: str) -> dict[str, str]:

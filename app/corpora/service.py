@@ -19,6 +19,9 @@ from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
 from tagsmith.core.store.paging import Page
 
+#: As long as a name in the query may be. The file names of multipart bodies have no limit of their own.
+MAX_NAME = 200
+
 
 async def create(
     body: AsyncIterator[bytes],
@@ -42,7 +45,8 @@ async def create(
         await upload.receive(body, threads)
 
         def store() -> CorpusRow:
-            row = _row(upload.finish(), reader.repaired_labels, declared, name or upload.filename or UNNAMED)
+            row = _row(upload.finish(), reader.repaired_labels, declared, _name(name, upload))
+            row = dataclasses.replace(row, sha256=upload.sha256)
             with database.write() as conn:
                 made = corpora.insert(conn, row, upload.chunks())
                 caller.record(conn, location=location(made))
@@ -51,28 +55,33 @@ async def create(
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
+def page(database: Database, limit: int, cursor: str | None, name: str | None) -> Page[CorpusRow]:
     """List corpora, newest first."""
     with database.read() as conn:
-        return corpora.page(conn, limit, cursor)
+        return corpora.page(conn, limit, cursor, name=name)
 
 
 def get(database: Database, corpus_id: str) -> CorpusRow:
-    """Return one corpus."""
+    """Return one corpus, by its id, its name or `name:2`."""
     with database.read() as conn:
         return corpora.get(conn, corpus_id)
 
 
-def delete(database: Database, corpus_id: str, caller: Caller) -> None:
+def delete(database: Database, corpus_id: str, caller: Caller, *, force: bool) -> None:
     """Delete a corpus that no unfinished job needs and no policy names."""
     with database.write() as conn:
-        corpora.delete(conn, corpus_id)
-        caller.record(conn)
+        gone = corpora.delete(conn, corpus_id, force=force)
+        # The path may be a name, which means another upload from now on.
+        caller.record(conn, note=None if corpus_id == gone.id else f"deleted {gone.id} ({gone})")
 
 
 def location(corpus: CorpusRow) -> str:
     """Return the path of a corpus."""
     return f"/corpora/{corpus.id}"
+
+
+def _name(name: str | None, upload: Upload[Corpus]) -> str:
+    return name or (upload.filename or UNNAMED)[:MAX_NAME]
 
 
 def _row(corpus: Corpus, repaired_labels: int, declared: Declared, name: str) -> CorpusRow:

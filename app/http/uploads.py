@@ -1,5 +1,6 @@
 """Uploads: decoded, checked, parsed and spooled as the bytes arrive. The whole body is never in memory."""
 
+import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -91,6 +92,9 @@ class Upload(Generic[T]):
         self._file: Decoder | None = None if self._part else self._decoder(None)
         spool_dir.mkdir(parents=True, exist_ok=True)
         self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
+        self._digest = hashlib.sha256()
+        #: Of the decoded text so far.
+        self.size_bytes = 0
         self._packed = zstandard.ZstdCompressor(level=1).stream_writer(self._spool, closefd=False)
 
     @property
@@ -98,12 +102,19 @@ class Upload(Generic[T]):
         """The file name in a multipart body."""
         return self._part.filename if self._part else None
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the decoded text so far."""
+        return self._digest.hexdigest()
+
     def feed(self, chunk: bytes) -> None:
         """Process the next bytes of the body."""
         for piece in self._body.feed(chunk):
             for text in self._file_bytes(piece):
                 self._reader.feed(text)
                 self._packed.write(text)
+                self._digest.update(text)
+                self.size_bytes += len(text)
 
     async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
         """Process a whole body in threads, outside the event loop."""

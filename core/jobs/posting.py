@@ -20,6 +20,8 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
     if jobs.waiting(conn) >= limit:
         raise Unavailable(f"{limit} jobs wait already; come back when some have ended", code="queue_full")
     kind, intake = kinds.of(spec), Intake(conn, settings)
+    # Pinned now: a corpus uploaded later under the same name does not change the job.
+    spec = spec.with_corpora(lambda reference, pointer: intake.corpus(reference, pointer).id)
     prepared = kind.prepare(spec, intake)
     intake.promotion(kind.promotion(spec))
     return jobs.create(

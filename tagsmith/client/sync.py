@@ -127,6 +127,7 @@ class Client:
     pause = _called(job_calls.pause)
     resume = _called(job_calls.resume)
     retry = _called(job_calls.retry)
+    delete_job = _called(job_calls.delete_job)
     events = _listed(job_calls.events)
 
     # Models
@@ -143,6 +144,7 @@ class Client:
     weights = _called(model_calls.weights)
     compare_versions = _called(model_calls.compare_versions)
     delete_version = _called(model_calls.delete_version)
+    delete_model = _called(model_calls.delete_model)
 
     # Aliases and policies
     aliases = _listed(alias_calls.aliases)

@@ -25,7 +25,7 @@ from tagsmith.wire.inspection import (
 )
 from tagsmith.wire.jobs import Job, JobEvent, JobProgress
 from tagsmith.wire.lexicons import LexiconInfo
-from tagsmith.wire.models import ModelInfo, ModelVersion
+from tagsmith.wire.models import ModelInfo, ModelVersion, TypeScore, VersionEvaluation
 from tagsmith.wire.names import TERMINAL_STATES, ChunkCoding, JobActionName, JobState, KeyScope, TokenizerName
 from tagsmith.wire.policies import (
     KeptVersion,
@@ -113,7 +113,9 @@ __all__ = [
     "TemplateSelection",
     "TokenExplanation",
     "TokenizerName",
+    "TypeScore",
     "VersionComparison",
+    "VersionEvaluation",
     "VersionTemplates",
     "WeightComparison",
     "WeightHistogram",

@@ -13,6 +13,9 @@ class CorpusInfo(WireResponse):
 
     id: str
     name: str
+    number: int = Field(
+        description="Counts the uploads under one name, from 1: `name:2` refers to the second."
+    )
     format: str
     options: dict[str, Any] = Field(description="Options of the format, defaults included.")
     sentences: int

@@ -27,7 +27,7 @@ from tagsmith.core.pipeline.experiments import folds
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
 from tagsmith.core.pipeline.experiments.tune import TuneCandidate, for_whole_corpus, tune
 from tagsmith.core.registry.names import Name
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: Each candidate costs one training run per fold, and longer tables are not readable.
 MAX_CANDIDATES = 500
@@ -156,7 +156,7 @@ class TuneSpec(JobSpec, Learning):
     """
 
     kind: Literal["tune"]
-    corpus: CorpusId
+    corpus: CorpusReference
     search: Annotated[GridSearch | RandomSearch, Field(discriminator="kind")]
     folds: Annotated[int, Field(ge=2, le=20)] = 4
     train: TuneTrain | None = None

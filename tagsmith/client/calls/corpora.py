@@ -11,6 +11,7 @@ from tagsmith.client.call import (
     as_bytes,
     as_model,
     as_nothing,
+    forced,
     given,
     path_of,
     upload_call,
@@ -38,13 +39,13 @@ def upload(
     return upload_call("/corpora", CorpusInfo, source, params, idempotency_key)
 
 
-def corpora() -> Pages[CorpusInfo]:
-    """List all corpora, newest first."""
-    return Pages(CorpusInfo, "/corpora")
+def corpora(*, name: str | None = None) -> Pages[CorpusInfo]:
+    """List corpora, newest first; with `name`, the uploads under that name."""
+    return Pages(CorpusInfo, "/corpora", given(name=name))
 
 
 def corpus(corpus_id: str) -> Call[CorpusInfo]:
-    """Get one corpus."""
+    """Get one corpus, by its id, its name (the newest upload) or `name:2`."""
     return Call("GET", path_of("corpora", corpus_id), as_model(CorpusInfo))
 
 
@@ -65,9 +66,9 @@ def content(
     return Call("GET", path_of("corpora", corpus_id, "content"), as_bytes, params)
 
 
-def delete_corpus(corpus_id: str) -> Call[None]:
-    """Delete a corpus."""
-    return Call("DELETE", path_of("corpora", corpus_id), as_nothing)
+def delete_corpus(corpus_id: str, *, force: bool = False) -> Call[None]:
+    """Delete a corpus; of a name, the newest upload. `force` also deletes one that a served version was trained on."""
+    return Call("DELETE", path_of("corpora", corpus_id), as_nothing, forced(force=force))
 
 
 def upload_lexicon(
