@@ -25,6 +25,9 @@ BATCH_BYTES = 1 << 20
 #: How much of the spool file is passed to SQL at a time.
 SPOOL_READ_BYTES = 1 << 20
 
+#: Formats whose texts are archives, which are not unpacked.
+ARCHIVE_FORMATS = frozenset({"brat"})
+
 #: The name of an upload when neither the query nor the file has one.
 UNNAMED = "unnamed"
 #: Names are for people: any text without control characters.
@@ -33,7 +36,8 @@ UploadName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r
 UPLOAD_BODY = {
     "requestBody": {
         "required": True,
-        "description": "The file, plain or with Content-Encoding gzip or zstd; or multipart with one file.",
+        "description": "The file, or multipart with one file. gzip, zstd, xz and zip files with one member are "
+        "recognised by their first bytes; or declare gzip or zstd as the Content-Encoding.",
         "content": {
             "text/plain": {"schema": {"type": "string"}},
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
@@ -89,7 +93,9 @@ class Upload(Generic[T]):
         self._body = self._decoder(declared.content_encoding)
         boundary = boundary_of(declared.content_type)
         self._part = FilePart(boundary) if boundary else None
-        self._file: Decoder | None = None if self._part else self._decoder(None)
+        # Only a file is decoded by its first bytes.
+        self._unzip = declared.format not in ARCHIVE_FORMATS
+        self._file: Decoder | None = None if self._part else self._file_decoder(None)
         spool_dir.mkdir(parents=True, exist_ok=True)
         self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
         self._digest = hashlib.sha256()
@@ -110,11 +116,7 @@ class Upload(Generic[T]):
     def feed(self, chunk: bytes) -> None:
         """Process the next bytes of the body."""
         for piece in self._body.feed(chunk):
-            for text in self._file_bytes(piece):
-                self._reader.feed(text)
-                self._packed.write(text)
-                self._digest.update(text)
-                self.size_bytes += len(text)
+            self._take(self._file_bytes(piece))
 
     async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
         """Process a whole body in threads, outside the event loop."""
@@ -123,11 +125,12 @@ class Upload(Generic[T]):
 
     def finish(self) -> T:
         """Check that the body is complete, and return the object that the reader parsed."""
-        self._body.finish()
+        for piece in self._body.finish():
+            self._take(self._file_bytes(piece))
         if self._part is not None:
             self._part.finish()
         if self._file is not None:
-            self._file.finish()
+            self._take(self._file.finish())
         return self._reader.finish()
 
     def chunks(self) -> Iterator[bytes]:
@@ -154,16 +157,27 @@ class Upload(Generic[T]):
                 f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
             ) from error
 
+    def _take(self, texts: Iterator[bytes]) -> None:
+        for text in texts:
+            self._reader.feed(text)
+            self._packed.write(text)
+            self._digest.update(text)
+            self.size_bytes += len(text)
+
     def _file_bytes(self, piece: bytes) -> Iterator[bytes]:
         encoded = self._part.feed(piece) if self._part else (piece,)
         for part in encoded:
             if self._file is None:
                 assert self._part is not None
-                self._file = self._decoder(self._part.encoding)
+                self._file = self._file_decoder(self._part.encoding)
             yield from self._file.feed(part)
 
     def _decoder(self, encoding: str | None) -> Decoder:
         return Decoder(encoding, max_decoded_bytes=self._max_decoded_bytes)
+
+    def _file_decoder(self, encoding: str | None) -> Decoder:
+        limit = self._max_decoded_bytes
+        return Decoder(encoding, max_decoded_bytes=limit, recognise=True, unzip=self._unzip)
 
 
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

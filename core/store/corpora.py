@@ -12,8 +12,10 @@ from sqlalchemy.engine import Connection, Row
 
 from tagsmith.core.base.errors import Conflict, NotFound
 from tagsmith.core.base.suggest import did_you_mean
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.store import blobs, paging, tables, uploads
-from tagsmith.core.store.engine import insert_if_new
+from tagsmith.core.store.engine import Database, insert_if_new
 from tagsmith.core.store.ids import new_id
 
 #: Columns of the table that are in a `CorpusRow`.
@@ -96,6 +98,19 @@ def content(conn: Connection, corpus_id: str) -> Iterator[bytes]:
 def blob_id(conn: Connection, corpus_id: str) -> str:
     """Return the blob id of the text, for `blobs.stream`."""
     return uploads.blob_id(conn, tables.corpus, corpus_id)
+
+
+def load(db: Database, row: CorpusRow, *, max_line_bytes: int, max_text_bytes: int) -> Corpus:
+    """Read a corpus without keeping a transaction open."""
+    with db.read() as conn:
+        found = blob_id(conn, row.id)
+    return formats.read(
+        blobs.stream(db, found),
+        row.format,
+        max_line_bytes=max_line_bytes,
+        max_text_bytes=max_text_bytes,
+        options=row.options,
+    )
 
 
 def hold(conn: Connection, corpus_ids: Iterable[str]) -> list[str]:

@@ -102,6 +102,8 @@ class AsyncClient:
     upload = _called(corpus_calls.upload)
     corpora = _paged(corpus_calls.corpora)
     corpus = _called(corpus_calls.corpus)
+    inspect = _called(corpus_calls.inspect)
+    sentences = _paged(corpus_calls.sentences)
     report = _called(corpus_calls.report)
     content = _called(corpus_calls.content)
     delete_corpus = _called(corpus_calls.delete_corpus)

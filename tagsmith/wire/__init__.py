@@ -7,7 +7,14 @@ them; here they are plain objects.
 from tagsmith.wire.access import ApiKey, AuditEntry, CreatedKey, NewKey
 from tagsmith.wire.aliases import Alias, AliasMove, AliasRollback, Move
 from tagsmith.wire.base import Listing
-from tagsmith.wire.corpora import CorpusInfo, CorpusStatistics, MisplacedLabel
+from tagsmith.wire.corpora import (
+    CorpusInfo,
+    CorpusInspection,
+    CorpusSentence,
+    CorpusSpan,
+    CorpusStatistics,
+    MisplacedLabel,
+)
 from tagsmith.wire.features import FeatureCounts, FeaturePreview, PrintedTemplates, TemplateOccurrences
 from tagsmith.wire.health import HealthCheck, Liveness, Readiness, ServerVersion
 from tagsmith.wire.inspection import (
@@ -64,6 +71,9 @@ __all__ = [
     "ChangedWeight",
     "ChunkCoding",
     "CorpusInfo",
+    "CorpusInspection",
+    "CorpusSentence",
+    "CorpusSpan",
     "CorpusStatistics",
     "CreatedKey",
     "ErrorLocation",

@@ -16,7 +16,14 @@ from tagsmith.client.call import (
     path_of,
     upload_call,
 )
-from tagsmith.wire import CorpusInfo, CorpusStatistics, FeaturePreview, LexiconInfo
+from tagsmith.wire import (
+    CorpusInfo,
+    CorpusInspection,
+    CorpusSentence,
+    CorpusStatistics,
+    FeaturePreview,
+    LexiconInfo,
+)
 
 #: A sentence is a sequence of tokens, of rows of columns, or of objects of named attributes.
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
@@ -25,7 +32,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 def upload(
     source: UploadSource,
     name: str | None = None,
-    format: str = "conll",  # noqa: A002  # the name in the API
+    format: str = "auto",  # noqa: A002  # the name in the API
     options: Mapping[str, str | int] | None = None,
     *,
     idempotency_key: str | None = None,
@@ -34,9 +41,19 @@ def upload(
 
     `options` are the options of the format.
     """
-    params = {"format": format, **{key: str(value) for key, value in (options or {}).items()}}
-    params |= given(name=name or _file_name(source))
+    params = {"format": format, **_as_text(options), **given(name=name or _file_name(source))}
     return upload_call("/corpora", CorpusInfo, source, params, idempotency_key)
+
+
+def inspect(
+    source: UploadSource,
+    name: str | None = None,
+    format: str = "auto",  # noqa: A002  # the name in the API
+    options: Mapping[str, str | int] | None = None,
+) -> Call[CorpusInspection]:
+    """Describe what `upload` would store: the recognised format, counts, first sentences, warnings. Stores nothing."""
+    params = {"format": format, **_as_text(options), **given(name=name)}
+    return upload_call("/corpora/inspect", CorpusInspection, source, params, None)
 
 
 def corpora(*, name: str | None = None) -> Pages[CorpusInfo]:
@@ -54,6 +71,17 @@ def report(corpus_id: str) -> Call[CorpusStatistics]:
     return Call("GET", path_of("corpora", corpus_id, "report"), as_model(CorpusStatistics))
 
 
+def sentences(
+    corpus_id: str, *, offset: int = 0, limit: int = 20, label: str | None = None, faulty: bool = False
+) -> Pages[CorpusSentence]:
+    """List the sentences of a corpus from number `offset` on, fetching `limit` at a time.
+
+    With `label`, only those with this label or type of span; with `faulty`, only those whose labels break their coding.
+    """
+    params = given(offset=offset, limit=limit, label=label, faulty="true" if faulty else None)
+    return Pages(CorpusSentence, path_of("corpora", corpus_id, "sentences"), params, cursor="offset")
+
+
 def content(
     corpus_id: str,
     format: str | None = None,  # noqa: A002  # the name in the API
@@ -61,8 +89,7 @@ def content(
     options: Mapping[str, str | int] | None = None,
 ) -> Call[bytes]:
     """Get the text of a corpus as uploaded, or converted to a format; with `model`, labelled by that model."""
-    params = {key: str(value) for key, value in (options or {}).items()}
-    params |= given(format=format, model=model)
+    params = {**_as_text(options), **given(format=format, model=model)}
     return Call("GET", path_of("corpora", corpus_id, "content"), as_bytes, params)
 
 
@@ -109,6 +136,10 @@ def preview(
     """Show the features of a sentence under a feature spec; with a corpus, also count the features of that corpus."""
     body = {"features": features, "sentence": sentence, "corpus": corpus_id}
     return Call("POST", "/features/preview", as_model(FeaturePreview), json=body)
+
+
+def _as_text(options: Mapping[str, str | int] | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (options or {}).items()}
 
 
 def _file_name(source: UploadSource) -> str | None:
