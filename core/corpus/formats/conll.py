@@ -190,7 +190,7 @@ class ConllReader(LineReader):
             raise _misfit(
                 "names", f"{len(self._given_names)} names for {_columns(features)} before the label"
             )
-        places = [names.index(each) if each in names else int(each) for each in self._given_columns]
+        places = [_place(each, self._given_names) for each in self._given_columns]
         for place in places:
             if place >= features:
                 reason = "is the label" if place < width else "does not exist"
@@ -219,6 +219,11 @@ class ConllReader(LineReader):
         if kind == _NARROW:
             return f"{_columns(a)}; a labelled corpus needs at least {b}, with the label in the last one"
         return f"{a} columns; the limit is {b}"
+
+
+def _place(column: str, names: Sequence[str]) -> int:
+    """Return the number of a column, given by its number or its name."""
+    return names.index(column) if column in names else int(column)
 
 
 def _misfit(parameter: str, reason: str) -> Invalid:
@@ -330,8 +335,7 @@ class ConllOptions(Options):
                     f"the names are {', '.join(names)}" if names else "give names to the columns with names="
                 )
                 raise option_error(f"{column!r} is neither a number nor a name of a column; {known}")
-            place = names.index(column) if column in names else int(column)
-            if place in [names.index(each) if each in names else int(each) for each in columns[:index]]:
+            if _place(column, names) in [_place(each, names) for each in columns[:index]]:
                 raise option_error(f"column {column!r} occurs twice")
         return columns
 

@@ -23,7 +23,7 @@ class Head:
         """The first lines without their ends. A line that may be cut off is left out, unless it is the only one."""
         text = self.data.removeprefix(_BYTE_ORDER_MARK).decode(errors="replace")
         lines = text.split("\n")
-        if not self.whole and len(lines) > 1:
+        if not self.whole and any(line.strip() for line in lines[:-1]):
             lines.pop()
         return [line.removesuffix("\r") for line in lines[:MAX_LINES]]
 

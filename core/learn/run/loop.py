@@ -256,8 +256,8 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
 def _refuse_diverged(objective: float, passes: int) -> None:
     if not math.isfinite(objective):
         raise Diverged(
-            f"Training diverged: the objective is not finite after pass {passes}. Use a lower learning rate, or more "
-            "regularisation."
+            f"Training diverged: the objective is no longer a finite number after pass {passes}. Choose a smaller "
+            "learning rate, or stronger regularisation."
         )
 
 
