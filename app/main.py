@@ -32,6 +32,7 @@ from tagsmith.app.http.middleware.body_limit import BodyLimiter
 from tagsmith.app.http.middleware.gate import Gate
 from tagsmith.app.http.middleware.idempotency import Idempotency
 from tagsmith.app.http.middleware.origin import OriginCheck
+from tagsmith.app.http.middleware.query_parameters import QueryParameters
 from tagsmith.app.http.middleware.request_log import RequestLog
 from tagsmith.app.http.middleware.validators import Validators
 from tagsmith.app.http.params import PROBLEM_RESPONSE
@@ -104,6 +105,7 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
     app.add_middleware(Audit)
     app.add_middleware(Idempotency)
     app.add_middleware(DirectTagging)
+    app.add_middleware(QueryParameters, policies=route_policies)
     app.add_middleware(Gate)
     app.add_middleware(PlainAddress)
     app.add_middleware(BodyLimiter, settings=settings)

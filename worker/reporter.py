@@ -61,6 +61,11 @@ class Reporter:
         #: deterministic: a pass that is repeated after the checkpoint gets no second event.
         self._told = dict(told or {})
 
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """The last progress that was reported."""
+        return self._progress
+
     def report(self, report: JobReport) -> None:
         """Handle one report. Raises LeaseLost when this worker no longer holds the lease."""
         self._progress = report.as_dict()

@@ -206,7 +206,8 @@ def _run(
             checkpoints.keep_last(LAST_S)
             reporter.flush()
             return give_back(context, job.id, lease.owner)
-        return end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn)))
+        progress = reporter.progress
+        return end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn), progress))
 
 
 def _runner(context: Context, job: JobRow) -> Runner:

@@ -48,21 +48,16 @@ def _content(
 ) -> Content:
     with database.read() as conn:
         row = corpora.get(conn, corpus_id)
-        blob_id = corpora.blob_id(conn, corpus_id)
-    # No transaction is open while a slow client reads.
-    text = blobs.stream(database, blob_id)
+        blob_id = corpora.blob_id(conn, row.id)
     if asked.format is None:
         _refuse_options(asked)
+        # No transaction is open while a slow client reads.
+        text = blobs.stream(database, blob_id)
         headers = {"Content-Length": str(row.size_bytes), "ETag": f'"{row.sha256}"'}
         return Content(text, formats.media_type(row.format), headers)
     options = formats.writing_options(row.format, row.options, asked.format, asked.options)
-    corpus = formats.read(
-        text,
-        row.format,
-        max_line_bytes=settings.max_line_bytes,
-        max_text_bytes=settings.max_corpus_bytes,
-        options=row.options,
-    )
+    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
+    corpus = corpora.load(database, row, **limits)
     if tagger is not None:
         corpus = finished(tagged_corpus(tagger, corpus))
     return Content(formats.write(corpus, asked.format, options), formats.media_type(asked.format), {})

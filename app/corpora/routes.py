@@ -6,10 +6,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tagsmith import wire
-from tagsmith.app.corpora import exports, service
+from tagsmith.app.corpora import exports, sentences, service
 from tagsmith.app.corpora.parameters import OPTIONS
+from tagsmith.app.corpora.sentences import SentenceQuery
 from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
-from tagsmith.app.http.params import DEFAULT_LIMIT, CorpusId, Cursor, Limit
+from tagsmith.app.http.params import DEFAULT_LIMIT, MAX_LIMIT, CorpusId, Cursor, Force, Limit
 from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.http.uploads import UPLOAD_BODY, Declared, UploadName
 from tagsmith.core.corpus.formats import registry as formats
@@ -30,11 +31,12 @@ Format = Annotated[
     str,
     Query(
         max_length=32,
-        description=f"Format of the text: {', '.join(_FORMATS)}.",
-        json_schema_extra={"enum": _FORMATS},
+        description=f"Format of the text: {', '.join(_FORMATS)}. `auto` recognises it by the content.",
+        json_schema_extra={"enum": [formats.AUTO, *_FORMATS]},
     ),
 ]
 
+NameFilter = Annotated[str | None, Query(max_length=200, description="Only the uploads under this name.")]
 ExportFormat = Annotated[
     str | None,
     Query(
@@ -42,6 +44,14 @@ ExportFormat = Annotated[
         description="As for uploads; without it, the text as it was uploaded.",
         json_schema_extra={"enum": _FORMATS},
     ),
+]
+Offset = Annotated[int, Query(ge=0, le=2**40, description="Number of the first sentence, from 0.")]
+SentenceLimit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Sentences per page.")]
+SentenceLabel = Annotated[
+    str | None, Query(max_length=1000, description="Only sentences with this label or type of span.")
+]
+Faulty = Annotated[
+    bool, Query(description="Only sentences with labels that break their coding, as in the report.")
 ]
 TaggedBy = Annotated[
     str | None,
@@ -61,29 +71,36 @@ async def upload(
     runtime: RuntimeDep,
     caller: CallerDep,
     name: UploadName = None,
-    format: Format = "conll",  # noqa: A002  # the contract's name for it
+    format: Format = formats.AUTO,  # noqa: A002  # the contract's name for it
 ) -> CorpusRow:
     """Store a corpus. A corpus with faults is not stored; up to 100 faults are reported with line numbers."""
-    corpus = await service.create(
-        request.stream(),
-        Declared.of(request, format, _options(request, "name", "format")),
-        name,
-        settings=runtime.settings,
-        database=runtime.database,
-        threads=runtime.upload_threads,
-        caller=caller,
-    )
+    declared = Declared.of(request, format, _options(request, "name", "format"))
+    corpus = await service.create(request.stream(), declared, name, runtime, caller)
     response.headers["Location"] = service.location(corpus)
     return corpus
+
+
+@router.post("/inspect", openapi_extra={**UPLOAD_BODY, **OPTIONS})
+@policy(Scope.TRAIN, body=BodyLimit.UPLOAD, audit=False)
+async def inspect(
+    request: Request,
+    runtime: RuntimeDep,
+    name: UploadName = None,
+    format: Format = formats.AUTO,  # noqa: A002  # the contract's name for it
+) -> wire.CorpusInspection:
+    """Describe what an upload of the body would store. Nothing is stored. Faults are reported as by an upload."""
+    del name  # accepted, so that the parameters are those of an upload
+    declared = Declared.of(request, format, _options(request, "name", "format"))
+    return await service.inspect(request.stream(), declared, runtime)
 
 
 @router.get("", response_model=wire.Listing[wire.CorpusInfo])
 @policy(Scope.READ, etag=True)
 def list_corpora(
-    database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+    database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None, name: NameFilter = None
 ) -> Page[CorpusRow]:
     """List corpora, newest first."""
-    return service.page(database, limit, cursor)
+    return service.page(database, limit, cursor, name)
 
 
 @router.get("/{corpus_id}", response_model=wire.CorpusInfo)
@@ -100,6 +117,20 @@ def get_corpus(corpus_id: CorpusId, database: DatabaseDep) -> CorpusRow:
 def get_report(corpus_id: CorpusId, database: DatabaseDep) -> JSONResponse:
     """Return label counts, lengths, faults of the label coding and duplicates, counted at upload."""
     return JSONResponse(service.get(database, corpus_id).report)
+
+
+@router.get("/{corpus_id}/sentences", response_model=wire.Listing[wire.CorpusSentence])
+@policy(Scope.READ, etag=True)
+async def list_sentences(
+    corpus_id: CorpusId,
+    runtime: RuntimeDep,
+    offset: Offset = 0,
+    limit: SentenceLimit = 20,
+    label: SentenceLabel = None,
+    faulty: Faulty = False,
+) -> Page[wire.CorpusSentence]:
+    """List sentences in the order of the corpus. `next_cursor` is the `offset` of the next page."""
+    return await sentences.page(runtime, corpus_id, SentenceQuery(offset, limit, label, faulty))
 
 
 @router.get(
@@ -124,9 +155,15 @@ async def get_content(
 
 @router.delete("/{corpus_id}", status_code=204)
 @policy(Scope.TRAIN, audit=True)
-def delete_corpus(corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep) -> None:
-    """Delete a corpus. 409 while an unfinished job needs it or a policy names it."""
-    service.delete(database, corpus_id, caller)
+def delete_corpus(
+    corpus_id: CorpusId, database: DatabaseDep, caller: CallerDep, force: Force = False
+) -> None:
+    """Delete a corpus. 409 while an unfinished job needs it or a policy names it.
+
+    Also 409 if a version that an alias points to was trained on it, unless `force` is set. Of a name, the newest upload
+    is deleted.
+    """
+    service.delete(database, corpus_id, caller, force=force)
 
 
 def _options(request: Request, *others: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pydantic import Field, TypeAdapter, WithJsonSchema, field_validator
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.spec import Spec, validated
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: A preview is read by people. Longer input belongs in a corpus.
 MAX_TOKENS = 500
@@ -33,7 +33,7 @@ class PreviewRequest(Spec):
         WithJsonSchema({"anyOf": [_TOKENS, _ROWS]}),
         Field(description="Tokens, or rows of columns when the features use several."),
     ]
-    corpus: CorpusId | None = Field(None, description="Also count what this corpus would produce.")
+    corpus: CorpusReference | None = Field(None, description="Also count what this corpus would produce.")
 
     @field_validator("sentence")
     @classmethod

@@ -7,7 +7,6 @@ from typing import Any
 from tagsmith.app.features.request import PreviewRequest
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.features import preview
 from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
 from tagsmith.core.features.preview import PreviewCounts
@@ -16,7 +15,7 @@ from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.features.templates.printing import print_crfpp, print_short, print_wapiti
 from tagsmith.core.features.templates.template import Template
 from tagsmith.core.service.settings import Settings
-from tagsmith.core.store import blobs, corpora, lexicons
+from tagsmith.core.store import corpora, lexicons
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
 
@@ -89,12 +88,8 @@ def _row(database: Database, corpus_id: str) -> CorpusRow:
 
 
 def _corpus(database: Database, row: CorpusRow, settings: Settings) -> Corpus:
-    with database.read() as conn:
-        blob_id = corpora.blob_id(conn, row.id)
-    reader = formats.reader(row.format, max_line_bytes=settings.max_line_bytes, options=row.options)
-    for chunk in blobs.stream(database, blob_id):
-        reader.feed(chunk)
-    return reader.finish()
+    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
+    return corpora.load(database, row, **limits)
 
 
 def _lexicons(database: Database, spec: FeatureSpec, settings: Settings) -> Lexicons:

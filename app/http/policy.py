@@ -86,6 +86,8 @@ class PolicedRoute:
     methods: frozenset[str] | None
     pattern: re.Pattern[str]
     policy: RoutePolicy
+    #: The names of its query parameters; None if any are accepted, as for pages and their assets.
+    parameters: frozenset[str] | None = None
 
 
 def declared(routes: Iterable[BaseRoute]) -> Iterator[PolicedRoute]:
@@ -106,7 +108,21 @@ def _declared(context: RouteContext) -> PolicedRoute:
         raise PolicyError(f"{name} must declare audit=True or audit=False in its policy.")
     if found.idempotent and methods != frozenset({"POST"}):
         raise PolicyError(f"{name} cannot be idempotent: only POST takes an Idempotency-Key.")
-    return PolicedRoute(str(context.path), methods, context.path_regex, found)
+    parameters = None if mounted else _query_parameters(context)
+    return PolicedRoute(str(context.path), methods, context.path_regex, found, parameters)
+
+
+def _query_parameters(context: RouteContext) -> frozenset[str] | None:
+    """Return the query parameters of a route of the API, as the OpenAPI document lists them."""
+    if not getattr(context, "include_in_schema", False) or not hasattr(context, "dependant"):
+        return None
+    found = {each["name"] for each in (context.openapi_extra or {}).get("parameters", ())}
+    pending = [context.dependant]
+    while pending:
+        dependant = pending.pop()
+        found |= {field.alias for field in dependant.query_params}
+        pending += dependant.dependencies
+    return frozenset(found)
 
 
 class RoutePolicies:
@@ -118,7 +134,7 @@ class RoutePolicies:
 
     def __init__(self) -> None:
         self._routes: list[PolicedRoute] = []
-        self._exact: dict[tuple[str, str], RoutePolicy] = {}
+        self._exact: dict[tuple[str, str], PolicedRoute] = {}
         self._by_segment: dict[str, list[PolicedRoute]] = {}
 
     def compile(self, routes: Iterable[BaseRoute]) -> None:
@@ -129,29 +145,32 @@ class RoutePolicies:
             self._by_segment[segment] = [route for route in self._routes if _may_match(route, segment)]
         plain = (route for route in self._routes if "{" not in route.path)
         for path, method in ((route.path, method) for route in plain for method in route.methods or ()):
-            # Not always the policy of this route: an earlier route with parameters may also match the path.
+            # Not always this route: an earlier route with parameters may also match the path.
             found = self._search(self._routes, method, path)
             if found is not None:
                 self._exact[method, path] = found
 
     def find(self, method: str, path: str) -> RoutePolicy:
         """Return the policy of the route that handles a request."""
+        route = self.match(method, path)
+        if route is not None:
+            return route.policy
+        return _unanswered(self._by_segment.get(_first_segment(path), []), method)
+
+    def match(self, method: str, path: str) -> PolicedRoute | None:
+        """Return the route that handles a request; None if it gets 404 or 405."""
         found = self._exact.get((method, path))
         if found is not None:
             return found
         neighbours = self._by_segment.get(_first_segment(path), [])
         # The framework may match a route with another first segment, because its patterns allow a final newline.
-        return (
-            self._search(neighbours, method, path)
-            or self._search(self._routes, method, path)
-            or _unanswered(neighbours, method)
-        )
+        return self._search(neighbours, method, path) or self._search(self._routes, method, path)
 
     @staticmethod
-    def _search(routes: Iterable[PolicedRoute], method: str, path: str) -> RoutePolicy | None:
+    def _search(routes: Iterable[PolicedRoute], method: str, path: str) -> PolicedRoute | None:
         for route in routes:
             if (route.methods is None or method in route.methods) and route.pattern.match(path):
-                return route.policy
+                return route
         return None
 
 

@@ -1,5 +1,6 @@
 """Uploads: decoded, checked, parsed and spooled as the bytes arrive. The whole body is never in memory."""
 
+import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ SPOOL_READ_BYTES = 1 << 20
 
 #: The media type that curl declares unless told otherwise.
 FORM = "application/x-www-form-urlencoded"
+#: Formats whose texts are archives, which are not unpacked.
+ARCHIVE_FORMATS = frozenset({"brat"})
+
 #: The name of an upload when neither the query nor the file has one.
 UNNAMED = "unnamed"
 #: Names are for people: any text without control characters.
@@ -34,7 +38,8 @@ UploadName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r
 UPLOAD_BODY = {
     "requestBody": {
         "required": True,
-        "description": "The file, plain or with Content-Encoding gzip or zstd; or multipart with one file.",
+        "description": "The file, or multipart with one file. gzip, zstd, xz and zip files with one member are "
+        "recognised by their first bytes; or declare gzip or zstd as the Content-Encoding.",
         "content": {
             "text/plain": {"schema": {"type": "string"}},
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
@@ -92,9 +97,14 @@ class Upload(Generic[T]):
         self._body = self._decoder(declared.content_encoding)
         boundary = boundary_of(declared.content_type)
         self._part = FilePart(boundary) if boundary else None
-        self._file: Decoder | None = None if self._part else self._decoder(None)
+        # Only a file is decoded by its first bytes.
+        self._unzip = declared.format not in ARCHIVE_FORMATS
+        self._file: Decoder | None = None if self._part else self._file_decoder(None)
         spool_dir.mkdir(parents=True, exist_ok=True)
         self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__
+        self._digest = hashlib.sha256()
+        #: Of the decoded text so far.
+        self.size_bytes = 0
         self._packed = zstandard.ZstdCompressor(level=1).stream_writer(self._spool, closefd=False)
 
     @property
@@ -102,14 +112,15 @@ class Upload(Generic[T]):
         """The file name in a multipart body."""
         return self._part.filename if self._part else None
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the decoded text so far."""
+        return self._digest.hexdigest()
+
     def feed(self, chunk: bytes) -> None:
         """Process the next bytes of the body."""
         for piece in self._body.feed(chunk):
-            for text in self._file_bytes(piece):
-                if self._may_lack_lines and b"\n" in text:
-                    self._may_lack_lines = False
-                self._reader.feed(text)
-                self._packed.write(text)
+            self._take(self._file_bytes(piece))
 
     async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
         """Process a whole body in threads, outside the event loop."""
@@ -118,11 +129,12 @@ class Upload(Generic[T]):
 
     def finish(self) -> T:
         """Check that the body is complete, and return the object that the reader parsed."""
-        self._body.finish()
+        for piece in self._body.finish():
+            self._take(self._file_bytes(piece))
         if self._part is not None:
             self._part.finish()
         if self._file is not None:
-            self._file.finish()
+            self._take(self._file.finish())
         if self._may_lack_lines:
             raise Invalid(
                 "The body has no line break. `curl -d @file` removes them: use `curl --data-binary @file`. If the file "
@@ -155,16 +167,29 @@ class Upload(Generic[T]):
                 f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
             ) from error
 
+    def _take(self, texts: Iterator[bytes]) -> None:
+        for text in texts:
+            if self._may_lack_lines and b"\n" in text:
+                self._may_lack_lines = False
+            self._reader.feed(text)
+            self._packed.write(text)
+            self._digest.update(text)
+            self.size_bytes += len(text)
+
     def _file_bytes(self, piece: bytes) -> Iterator[bytes]:
         encoded = self._part.feed(piece) if self._part else (piece,)
         for part in encoded:
             if self._file is None:
                 assert self._part is not None
-                self._file = self._decoder(self._part.encoding)
+                self._file = self._file_decoder(self._part.encoding)
             yield from self._file.feed(part)
 
     def _decoder(self, encoding: str | None) -> Decoder:
         return Decoder(encoding, max_decoded_bytes=self._max_decoded_bytes)
+
+    def _file_decoder(self, encoding: str | None) -> Decoder:
+        limit = self._max_decoded_bytes
+        return Decoder(encoding, max_decoded_bytes=limit, recognise=True, unzip=self._unzip)
 
 
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

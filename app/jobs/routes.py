@@ -141,6 +141,13 @@ def retry_job(job_id: JobId, response: Response, runtime: RuntimeDep, caller: Ca
     return _created(response, job)
 
 
+@router.delete("/{job_id}", status_code=204)
+@policy(Scope.TRAIN, audit=True)
+def delete_job(job_id: JobId, database: DatabaseDep, caller: CallerDep) -> None:
+    """Delete a job that has ended, with its events and its output. What it published stays. 409 in any other state."""
+    service.delete(database, job_id, caller)
+
+
 @router.get(
     "/{job_id}/table.csv",
     response_class=Response,
@@ -191,5 +198,5 @@ async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:
     job = await run_in_threadpool(service.get, runtime.database, job_id)
     if job.ended and seen >= job.last_seq:
         return Response(status_code=204)
-    events = stream.EventStream(runtime.database, runtime.live, job_id, seen, on_end=runtime.serving.refresh)
+    events = stream.EventStream(runtime.database, runtime.live, job.id, seen, on_end=runtime.serving.refresh)
     return EventSourceResponse(events.frames(), headers=stream.HEADERS)

@@ -61,9 +61,9 @@ def location(job: JobRow) -> str:
 
 
 def get(database: Database, job_id: str) -> JobRow:
-    """Return one job."""
+    """Return one job, by its id or its last six characters."""
     with database.read() as conn:
-        return jobs.get(conn, job_id)
+        return jobs.get(conn, control.resolve(conn, job_id))
 
 
 async def get_and_follow(runtime: Runtime, job_id: str) -> JobRow:
@@ -85,7 +85,7 @@ def page(
 def events_after(database: Database, job_id: str, after: int, limit: int) -> Page[Event]:
     """List stored events after number `after`; the cursor is the number of the last one."""
     with database.read() as conn:
-        jobs.get(conn, job_id)
+        job_id = jobs.get(conn, control.resolve(conn, job_id)).id
         found = events.after(conn, job_id, after, limit + 1)
     data = found[:limit]
     return Page(data, str(data[-1].seq) if len(found) > limit else None)
@@ -114,12 +114,20 @@ def retry(
 ) -> JobRow:
     """Queue a new job with the spec of one that failed or was cancelled."""
     with database.read() as conn:
-        spec = kinds.parse_job(control.retryable(conn, job_id).spec)
-    return create(database, sender, spec, caller, settings=settings, retry_of=job_id)
+        job = control.retryable(conn, control.resolve(conn, job_id))
+    return create(database, sender, kinds.parse_job(job.spec), caller, settings=settings, retry_of=job.id)
+
+
+def delete(database: Database, job_id: str, caller: Caller) -> None:
+    """Delete a job that has ended."""
+    with database.write() as conn:
+        control.delete(conn, control.resolve(conn, job_id))
+        caller.record(conn)
 
 
 def _ask(runtime: Runtime, job_id: str, caller: Caller, wish: Callable[[Connection, str], JobRow]) -> JobRow:
     with runtime.database.write() as conn:
+        job_id = control.resolve(conn, job_id)
         before = jobs.get(conn, job_id).last_seq
         job = wish(conn, job_id)
         caller.record(conn)
@@ -150,7 +158,7 @@ def output(database: Database, job_id: str) -> tuple[Output, Iterator[bytes]]:
     job = get(database, job_id)
     if (describe := _kind(job).output) is None:
         raise Conflict(f"a {job.kind} job has no output", code="no_output")
-    return describe(_result(job)), blobs.stream(database, jobs.output_id(job_id))
+    return describe(_result(job)), blobs.stream(database, jobs.output_id(job.id))
 
 
 def _kind(job: JobRow) -> JobKind[Any]:

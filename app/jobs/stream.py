@@ -15,7 +15,7 @@ import orjson
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
 from tagsmith.app.jobs.live import Closed, LiveEvent, LiveEvents, Tick
-from tagsmith.core.base.errors import TagsmithError, Unavailable
+from tagsmith.core.base.errors import NotFound, TagsmithError, Unavailable
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow
@@ -97,6 +97,10 @@ class EventStream:
             except Unavailable:
                 # Keep the stream open during a database outage: a new connection would have the same problem.
                 await asyncio.sleep(POLL_S)
+                return
+            except NotFound:
+                # Deleted meanwhile. A client that reconnects gets 404.
+                self._ended = True
                 return
             for event in found:
                 yield await self._event(event.seq, event.as_dict())

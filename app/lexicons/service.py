@@ -1,6 +1,5 @@
 """Operations on lexicons."""
 
-import hashlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
@@ -84,17 +83,13 @@ def status(*, new: bool) -> int:
 
 def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:
     read = upload.finish()
-    digest, size_bytes = hashlib.sha256(), 0
-    for chunk in upload.chunks():
-        digest.update(chunk)
-        size_bytes += len(chunk)
     return LexiconRow(
-        id=lexicons.id_of(read.kind, digest.hexdigest()),
+        id=lexicons.id_of(read.kind, upload.sha256),
         name=name,
         kind=read.kind,
         entries=len(read.entries),
         classes=len(set(read.classes)),
-        sha256=digest.hexdigest(),
-        size_bytes=size_bytes,
+        sha256=upload.sha256,
+        size_bytes=upload.size_bytes,
         created_at=datetime.now(UTC),
     )

@@ -1,5 +1,6 @@
 """Routes of models, versions and aliases."""
 
+from functools import partial
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Query, Request, Response
@@ -17,6 +18,7 @@ from tagsmith.app.http.params import (
     SVG,
     AliasName,
     Cursor,
+    Force,
     Limit,
     ModelName,
     VersionNumber,
@@ -222,6 +224,15 @@ async def delete_version(
 ) -> None:
     """Delete a version. 409 while an alias points to it."""
     await run_in_threadpool(service.delete_version, runtime.database, runtime.registry, name, number, caller)
+    await runtime.serving.refresh()
+
+
+@router.delete("/{name}", status_code=204)
+@policy(Scope.PROMOTE, audit=True)
+async def delete_model(name: ModelName, runtime: RuntimeDep, caller: CallerDep, force: Force = False) -> None:
+    """Delete a model with all versions. 409 while an active job uses it, or while it has aliases without `force`."""
+    work = partial(service.delete, runtime.database, runtime.registry, name, caller, force=force)
+    await run_in_threadpool(work)
     await runtime.serving.refresh()
 
 

@@ -115,6 +115,13 @@ def delete_version(database: Database, registry: Registry, name: str, number: in
         caller.record(conn)
 
 
+def delete(database: Database, registry: Registry, name: str, caller: Caller, *, force: bool) -> None:
+    """Delete a model with all its versions."""
+    with database.write() as conn:
+        registry.delete_model(conn, name, force=force)
+        caller.record(conn)
+
+
 def list_aliases(database: Database, name: str) -> Page[AliasState]:
     """List the aliases of a model."""
     with database.read() as conn:

@@ -1,16 +1,37 @@
-"""User control of a job: cancel, pause, resume, retry."""
+"""User control of a job: find it by a short id, cancel, pause, resume, retry, delete."""
 
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from tagsmith.core.base.errors import Conflict
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.store import clock, tables
-from tagsmith.core.store.states import RETRYABLE, State, Transition
+from tagsmith.core.store import blobs, clock, tables
+from tagsmith.core.store.states import RETRYABLE, TERMINAL, State, Transition
 
 _job = tables.job
+#: What a whole id begins with.
+_PREFIX = "job_"
+#: Ambiguous ids listed in an error.
+_SHOWN = 5
+
+
+def resolve(conn: Connection, reference: str) -> str:
+    """Return the id of a job, given that id or at least its last six characters. Raises Conflict if several match."""
+    if reference.startswith(_PREFIX) or len(reference) < jobs.SUFFIX_LENGTH:
+        return reference
+    query = sa.select(_job.c.id).where(
+        _job.c.suffix == reference[-jobs.SUFFIX_LENGTH :], _job.c.id.endswith(reference, autoescape=True)
+    )
+    found = list(conn.scalars(query.order_by(_job.c.id.desc()).limit(_SHOWN)))
+    if len(found) > 1:
+        raise Conflict(
+            f"Several jobs end in {reference}: {', '.join(found)}. Give more characters.", code="ambiguous_id"
+        )
+    return found[0] if found else reference
 
 
 def cancel(conn: Connection, job_id: str) -> JobRow:
@@ -40,6 +61,19 @@ def retryable(conn: Connection, job_id: str) -> JobRow:
     if job.state not in RETRYABLE:
         raise jobs.illegal("retry", job)
     return job
+
+
+def delete(conn: Connection, job_id: str) -> None:
+    """Delete a job that has ended, with its events and its output. Versions and their evaluations stay."""
+    row = conn.execute(sa.select(_job.c.state).where(_job.c.id == job_id).with_for_update()).one_or_none()
+    if row is None:
+        raise jobs.missing(job_id)
+    if State(row.state) not in TERMINAL:
+        raise Conflict(
+            f"Job {job_id} is {row.state}. Cancel it, or wait until it has ended.", code="illegal_transition"
+        )
+    conn.execute(_job.delete().where(_job.c.id == job_id))
+    blobs.delete(conn, jobs.output_id(job_id))
 
 
 def _ask(

@@ -38,10 +38,10 @@ class Intake:
         versions = [(target.model, target.version) for target in self._versions]
         return Uses(self._corpora, versions, self._lexicons)
 
-    def corpus(self, corpus_id: str, pointer: str = "/corpus") -> CorpusRow:
-        """Find a corpus."""
+    def corpus(self, reference: str, pointer: str = "/corpus") -> CorpusRow:
+        """Find a corpus by its id, its name or `name:2`."""
         try:
-            found = corpora.get(self.conn, corpus_id)
+            found = corpora.get(self.conn, reference)
         except NotFound as error:
             raise _unknown("corpus", error, pointer) from None
         self._corpora.append(found.id)

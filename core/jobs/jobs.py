@@ -31,11 +31,13 @@ from tagsmith.core.store.states import (
 
 # A crash that the job itself causes happens again. A second attempt tells it apart from an accident.
 MAX_ATTEMPTS = 2
+#: People refer to a job by the last characters of its id.
+SUFFIX_LENGTH = 6
 
 _job = tables.job
-_UNSEEN = ("losses",)
-#: Parts of results that grow with passes and runs. The final event omits them.
-_TOLD = frozenset({"curve", "curves", "table"})
+_UNSEEN = ("losses", "suffix")
+#: Parts of results that grow with passes, runs or mistakes. The final event omits them.
+_LONG = frozenset({"curve", "curves", "table", "confusion", "wrong_sentences"})
 _COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
 _KEY = paging.SortKey((_job.c.created_at, _job.c.id))
 
@@ -144,8 +146,10 @@ def create(
         models.hold(conn, name, number)
     held = lexicons.hold(conn, uses.lexicons)
     now = clock.now(conn)
+    job_id = new_id("job")
     values = {
-        "id": new_id("job"),
+        "id": job_id,
+        "suffix": job_id[-SUFFIX_LENGTH:],
         "kind": kind,
         "state": State.QUEUED.value,
         "model": model,
@@ -182,8 +186,13 @@ def get(conn: Connection, job_id: str) -> JobRow:
     """Return one job."""
     row = conn.execute(sa.select(*_COLUMNS).where(_job.c.id == job_id)).one_or_none()
     if row is None:
-        raise NotFound(f"there is no job {job_id}", code="job_not_found")
+        raise missing(job_id)
     return _make(row)
+
+
+def missing(job_id: str) -> NotFound:
+    """Make the error for a job that does not exist."""
+    return NotFound(f"There is no job {job_id}.", code="job_not_found")
 
 
 def page(
@@ -256,9 +265,16 @@ def signals(conn: Connection, job_id: str, owner: str) -> Signals:
     return _signals(conn.execute(query).one_or_none())
 
 
-def succeed(conn: Connection, job_id: str, owner: str, result: Mapping[str, Any]) -> JobRow:
-    """End a job with its result. Publish the result in the same transaction: then the lease guards both."""
-    values = {"result": dict(result), "finished_at": clock.now(conn)}
+def succeed(
+    conn: Connection,
+    job_id: str,
+    owner: str,
+    result: Mapping[str, Any],
+    progress: Mapping[str, Any] | None = None,
+) -> JobRow:
+    """End a job with its result and its last progress. Publish in the same transaction: then the lease guards both."""
+    done = {**(progress or {}), "fraction": 1.0, "eta_seconds": 0.0}
+    values = {"result": dict(result), "progress": done, "finished_at": clock.now(conn)}
     return _by_owner(conn, Transition.SUCCEED, job_id, owner, values)
 
 
@@ -377,7 +393,10 @@ def _by_owner(
     moved = move(conn, transition, _held_by(job_id, owner), values)
     if moved is not None:
         return moved
-    job = get(conn, job_id)
+    row = conn.execute(sa.select(*_COLUMNS).where(_job.c.id == job_id)).one_or_none()
+    if row is None:
+        raise LeaseLost(f"the lease of {job_id} has passed on: it was deleted")
+    job = _make(row)
     if job.lease_owner == owner:
         raise illegal(transition.value, job)
     raise LeaseLost(f"the lease of {job_id} has passed on: it is {job.state.value}")
@@ -424,13 +443,21 @@ def _state_event(job: JobRow) -> events.Draft:
         data["error"] = job.error
         return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
     if job.state is State.SUCCEEDED and job.result is not None:
-        # Omit the long parts: the events of passes and runs contain them.
-        data["result"] = {name: value for name, value in job.result.items() if name not in _TOLD}
+        data["result"] = _short(job.result)
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     if job.retry_of is not None and job.last_seq == 1:
         data["retry_of"] = job.retry_of
         message = f"queued, to try again what {job.retry_of} was to do"
     return events.Draft("state", message, data)
+
+
+def _short(result: Any) -> Any:
+    """Return a result without its long parts."""
+    if isinstance(result, list):
+        return [_short(each) for each in result]
+    if isinstance(result, dict):
+        return {name: _short(value) for name, value in result.items() if name not in _LONG}
+    return result
 
 
 def _make(row: Row[Any]) -> JobRow:

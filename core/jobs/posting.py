@@ -69,6 +69,8 @@ def check(conn: Connection, spec: JobSpec, settings: Settings) -> Checked:
 
 def _prepared(spec: JobSpec, intake: Intake) -> Prepared:
     kind = kinds.of(spec)
+    # Pinned now: a corpus uploaded later under the same name does not change the job.
+    spec = spec.with_corpora(lambda reference, pointer: intake.corpus(reference, pointer).id)
     prepared = kind.prepare(spec, intake)
     intake.promotion(kind.promotion(spec))
     return prepared

@@ -1,12 +1,15 @@
 """Parts that the specs of several job kinds share: the base class, the dev set, the promotion."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from tagsmith.core.base.spec import Spec
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.base.spec import Spec, pointer
+from tagsmith.core.store.ids import CorpusReference, NamesCorpus
+
+S = TypeVar("S", bound=Spec)
 
 
 class JobSpec(Spec):
@@ -19,11 +22,26 @@ class JobSpec(Spec):
     kind: str
     max_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
 
+    def with_corpora(self, resolve: Callable[[str, str], str]) -> Self:
+        """Return the spec with every reference to a corpus replaced by `resolve(reference, JSON pointer)`."""
+        return _resolved(self, resolve, ())
+
+
+def _resolved(spec: S, resolve: Callable[[str, str], str], place: tuple[str, ...]) -> S:
+    changed: dict[str, Any] = {}
+    for name, field in type(spec).model_fields.items():
+        value, at = getattr(spec, name), (*place, name)
+        if isinstance(value, str) and any(isinstance(mark, NamesCorpus) for mark in field.metadata):
+            changed[name] = resolve(value, pointer(at))
+        elif isinstance(value, Spec):
+            changed[name] = _resolved(value, resolve, at)
+    return spec.model_copy(update=changed)
+
 
 class DevCorpus(Spec):
     """Evaluate on another corpus after each pass."""
 
-    corpus: CorpusId
+    corpus: CorpusReference
 
 
 class DevFraction(Spec):

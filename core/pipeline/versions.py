@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.vocabulary import Vocabulary
-from tagsmith.core.evaluate import significance
+from tagsmith.core.evaluate import mistakes, significance
+from tagsmith.core.evaluate.mistakes import LabelPair, WrongSentence
 from tagsmith.core.evaluate.segmentation import evaluate, sentence_counts
 from tagsmith.core.evaluate.spans import Metrics
 from tagsmith.core.learn.problem.problem import gold_of
@@ -33,6 +34,8 @@ class ScoredTagging:
     metrics: Metrics
     right: NDArray[np.bool_]  # (tokens,)
     counts: NDArray[np.int64]  # (sentences, 3), see `sentence_counts`
+    confusion: list[LabelPair]
+    wrong_sentences: list[WrongSentence]
 
 
 def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, ScoredTagging]:
@@ -44,6 +47,8 @@ def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, No
         evaluate(names, gold, predicted, corpus.offsets),
         gold == predicted,
         sentence_counts(names, gold, predicted, corpus.offsets),
+        mistakes.confusion(names, gold, predicted),
+        mistakes.wrong_sentences(corpus, names, gold, predicted),
     )
 
 

@@ -253,8 +253,12 @@ def _point(
 ) -> AliasRow:
     now = clock.now(conn)
     if present is None:
-        row = AliasRow(model, alias, version, 1, now)
-        values = {"model": model, "alias": alias, "version": version, "seq": 1, "updated_at": now}
+        # After the moves of a deleted model of this name.
+        before = conn.execute(
+            sa.select(tables.model.c.last_move).where(tables.model.c.name == model)
+        ).scalar_one()
+        row = AliasRow(model, alias, version, before + 1, now)
+        values = {"model": model, "alias": alias, "version": version, "seq": row.seq, "updated_at": now}
         conn.execute(_alias.insert().values(**values))
     else:
         row = AliasRow(model, alias, version, present.seq + 1, now)

@@ -43,7 +43,7 @@ def snapshot(conn: Connection, name: str | None = None) -> dict[str, ModelEntry]
     def of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
         return sa.true() if name is None else column == name
 
-    names = conn.scalars(sa.select(model.c.name).where(of(model.c.name)))
+    names = conn.scalars(sa.select(model.c.name).where(of(model.c.name), model.c.deleted_at.is_(None)))
     versions: dict[str, dict[int, str]] = {each: {} for each in names}
     aliases: dict[str, dict[str, int]] = {each: {} for each in versions}
     query = sa.select(version.c.model, version.c.version, version.c.sha256)

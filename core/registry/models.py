@@ -1,7 +1,7 @@
 """Models and their versions. Versions are numbered from 1 and immutable; numbers are never reused."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection, Row
 
 from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Conflict, NotFound
-from tagsmith.core.registry import generations
+from tagsmith.core.registry import evaluations, generations
+from tagsmith.core.registry.evaluations import EvaluationRow
 from tagsmith.core.store import blobs, clock, paging, tables
 from tagsmith.core.store.engine import insert_if_new
 from tagsmith.core.store.ids import new_id
@@ -68,6 +69,11 @@ class VersionRow(NewVersion):
     sha256: str
     size_bytes: int
     created_at: datetime
+    #: Of the corpus that it was trained on, also after that was deleted.
+    corpus_name: str | None
+    corpus_number: int | None
+    #: The newest on each corpus, newest first.
+    evaluations: tuple[EvaluationRow, ...] = ()
 
 
 def publish(conn: Connection, name: str, new: NewVersion, chunks: Iterable[bytes]) -> VersionRow:
@@ -78,6 +84,7 @@ def publish(conn: Connection, name: str, new: NewVersion, chunks: Iterable[bytes
     values = {field.name: getattr(new, field.name) for field in dataclasses.fields(new)}
     values |= {"model": name, "version": _next_number(conn, name, now), "created_at": now}
     values |= {"sha256": blob.sha256, "size_bytes": blob.size_bytes}
+    values |= evaluations.corpus_names(conn, new.corpus)
     conn.execute(_version.insert().values(**values, blob_id=blob.id))
     generations.bump(conn)
     return VersionRow(**values)
@@ -102,14 +109,15 @@ def version(conn: Connection, name: str, number: int) -> VersionRow:
     row = conn.execute(sa.select(*_COLUMNS).where(_is(name, number))).one_or_none()
     if row is None:
         raise _missing_version(conn, name, number)
-    return _make(row)
+    return _make(conn, name, [row])[0]
 
 
 def versions(conn: Connection, name: str, limit: int, cursor: str | None = None) -> paging.Page[VersionRow]:
     """List the versions of a model, newest first."""
     get(conn, name)
     query = sa.select(*_COLUMNS).where(_version.c.model == name)
-    return paging.fetch(conn, query, _VERSIONS, limit, cursor, _make)
+    rows: paging.Page[Row[Any]] = paging.fetch(conn, query, _VERSIONS, limit, cursor, lambda row: row)
+    return paging.Page(_make(conn, name, rows.data), rows.next_cursor)
 
 
 def artifact(conn: Connection, name: str, number: int) -> Iterator[bytes]:
@@ -147,9 +155,43 @@ def delete_version(conn: Connection, name: str, number: int) -> None:
     generations.bump(conn)
 
 
+def delete(conn: Connection, name: str, *, force: bool = False) -> None:
+    """Delete a model with its versions, aliases and policy.
+
+    Raises Conflict if an active job uses or trains it, and without `force` also if it has aliases.
+    """
+    lock(conn, name)
+    model, policy, aliases, moves = tables.model, tables.model_policy, tables.alias.c, tables.alias_move.c
+    names = list(conn.scalars(sa.select(aliases.alias).where(aliases.model == name).order_by(aliases.alias)))
+    if names and not force:
+        raise Conflict(
+            f"Model {name} is served as {', '.join(names)}. Add force=true to delete it all the same.",
+            code="model_in_use",
+        )
+    user = _user_of_model(conn, name)
+    if user is not None:
+        message = f"Model {name} is in use by {user}. Wait until it ends or cancel it."
+        raise Conflict(message, code="model_in_use")
+    # The numbers of the moves started after those of an earlier model of this name.
+    last_move = sa.select(sa.func.coalesce(sa.func.max(moves.seq), model.c.last_move)).where(
+        moves.model == name
+    )
+    gone = {"deleted_at": clock.now(conn), "last_move": last_move.scalar_subquery()}
+    conn.execute(model.update().where(model.c.name == name).values(**gone))
+    conn.execute(tables.alias.delete().where(aliases.model == name))
+    empty = {"promotion": None, "corpus": None, "retention": None}
+    conn.execute(policy.update().where(policy.c.model == name).values(**empty))
+    files = list(
+        conn.scalars(_version.delete().where(_version.c.model == name).returning(_version.c.blob_id))
+    )
+    for blob in files:
+        blobs.delete(conn, blob)
+    generations.bump(conn)
+
+
 def lock(conn: Connection, name: str) -> None:
     """Lock the versions and aliases of a model against other changes until the transaction ends."""
-    query = sa.select(tables.model.c.name).where(tables.model.c.name == name).with_for_update()
+    query = sa.select(tables.model.c.name).where(_exists(name)).with_for_update()
     if conn.execute(query).one_or_none() is None:
         raise missing(conn, name)
 
@@ -157,7 +199,7 @@ def lock(conn: Connection, name: str) -> None:
 def hold(conn: Connection, name: str, number: int) -> None:
     """Protect a version from deletion until the transaction ends, or raise NotFound."""
     # Conflicts with `lock`, but not with publishing.
-    query = sa.select(tables.model.c.name).where(tables.model.c.name == name)
+    query = sa.select(tables.model.c.name).where(_exists(name))
     conn.execute(query.with_for_update(read=True, key_share=True))
     blob_id(conn, name, number)
 
@@ -179,11 +221,28 @@ def _user(conn: Connection, name: str, number: int) -> str | None:
     return conn.execute(query.limit(1)).scalar_one_or_none()
 
 
+def _user_of_model(conn: Connection, name: str) -> str | None:
+    """Return an active job that trains this model or uses one of its versions."""
+    job, uses = tables.job, tables.job_version
+    query = (
+        sa.select(job.c.id)
+        .outerjoin(uses, uses.c.job_id == job.c.id)
+        .where(sa.or_(uses.c.model == name, job.c.model == name), job.c.state.not_in(TERMINAL))
+    )
+    return conn.execute(query.limit(1)).scalar_one_or_none()
+
+
 def _next_number(conn: Connection, name: str, now: datetime) -> int:
     model = tables.model
     insert_if_new(conn, model, {"name": name, "last_version": 0, "created_at": now})
-    query = model.update().where(model.c.name == name).values(last_version=model.c.last_version + 1)
+    created_at = sa.case((model.c.deleted_at.is_(None), model.c.created_at), else_=now)
+    values = {"last_version": model.c.last_version + 1, "created_at": created_at, "deleted_at": None}
+    query = model.update().where(model.c.name == name).values(**values)
     return int(conn.execute(query.returning(model.c.last_version)).scalar_one())
+
+
+def _exists(name: str) -> sa.ColumnElement[bool]:
+    return sa.and_(tables.model.c.name == name, tables.model.c.deleted_at.is_(None))
 
 
 def _is(name: str, number: int) -> sa.ColumnElement[bool]:
@@ -207,6 +266,7 @@ def _models_query() -> sa.Select[Any]:
             sa.func.count(_version.c.version).label("versions"),
         )
         .outerjoin(_version, _version.c.model == model.c.name)
+        .where(model.c.deleted_at.is_(None))
         .group_by(model.c.name, model.c.created_at)
     )
 
@@ -220,5 +280,6 @@ def _make_models(conn: Connection, rows: list[Row[Any]]) -> list[ModelRow]:
     return [ModelRow(**row._asdict(), aliases=aliases[row.name]) for row in rows]
 
 
-def _make(row: Row[Any]) -> VersionRow:
-    return VersionRow(**row._asdict())
+def _make(conn: Connection, name: str, rows: Sequence[Row[Any]]) -> list[VersionRow]:
+    scored = evaluations.of_versions(conn, name, [row.version for row in rows])
+    return [VersionRow(**row._asdict(), evaluations=scored[row.version]) for row in rows]

@@ -99,8 +99,9 @@ def put(conn: Connection, model: str, rules: PolicyRules, if_match: int | None =
     values = dict(_NONE)
     if rules.promotion is not None:
         values["promotion"] = asdict(rules.promotion)
-        values["corpus"] = corpus = values["promotion"].pop("corpus")
-        corpora.hold(conn, [] if corpus is None else [corpus])
+        corpus = values["promotion"].pop("corpus")
+        if corpus is not None:
+            (values["corpus"],) = corpora.hold(conn, [corpora.get(conn, corpus).id])
     if rules.retention is not None:
         values["retention"] = asdict(rules.retention)
     return _make(_store(conn, model, values, if_match))

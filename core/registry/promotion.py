@@ -83,7 +83,10 @@ def _applies(promotion: PromotionRules, *, new_alias: bool) -> bool:
 
 
 def _scored(conn: Connection, version: VersionRow, promotion: PromotionRules) -> _Scored:
-    return _Scored(f"{version.model}:{version.version}", evaluations.metrics(conn, version, promotion.corpus))
+    name = f"{version.model}:{version.version}"
+    if promotion.corpus is None:
+        return _Scored(name, version.metrics.get("dev"))
+    return _Scored(name, evaluations.metrics_on(conn, version.model, version.version, promotion.corpus))
 
 
 def _broken(promotion: PromotionRules, head: _Scored, base: _Scored | None) -> Iterator[str]:

@@ -44,6 +44,11 @@ class Registry:
         models.delete_version(conn, model, number)
         after_commit(conn, self.announce)
 
+    def delete_model(self, conn: Connection, model: str, *, force: bool) -> None:
+        """Remove a model with all its versions."""
+        models.delete(conn, model, force=force)
+        after_commit(conn, self.announce)
+
     def move_alias(
         self,
         conn: Connection,

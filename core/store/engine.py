@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +137,27 @@ class Database:
                 yield conn
         for action in actions:
             action()
+
+    @contextmanager
+    def alter(self) -> Iterator[Connection]:
+        """Open a transaction that may rebuild tables.
+
+        SQLite rebuilds a table by copying and dropping it. With foreign keys enforced, dropping would delete the rows
+        that refer to it, so they are checked before the commit instead.
+        """
+        with _translated(), self._current().write.connect() as conn:
+            sqlite_file = conn.connection.driver_connection if self.dialect == "sqlite" else None
+            if sqlite_file is not None:
+                # Has no effect inside a transaction.
+                sqlite_file.execute("PRAGMA foreign_keys=OFF")
+            try:
+                with conn.begin():
+                    yield conn
+                    if sqlite_file is not None and conn.exec_driver_sql("PRAGMA foreign_key_check").first():
+                        raise RuntimeError("a migration left rows that refer to nothing")
+            finally:
+                if sqlite_file is not None:
+                    sqlite_file.execute("PRAGMA foreign_keys=ON")
 
     def dispose(self) -> None:
         """Close all connections; a later use opens new ones."""
@@ -290,3 +311,9 @@ def insert_if_new(conn: Connection, table: sa.Table, values: Mapping[str, Any]) 
     # RETURNING shows whether a row was inserted: not every driver reports the row count.
     done = insert.values(**values).on_conflict_do_nothing().returning(sa.literal(1))
     return conn.execute(done).first() is not None
+
+
+def upsert(conn: Connection, table: sa.Table, values: Mapping[str, Any], *, key: Sequence[str]) -> None:
+    """Insert a row, or replace the row with the same unique `key`, also one of a concurrent transaction."""
+    insert = (postgresql if conn.dialect.name == "postgresql" else sqlite).insert(table).values(**values)
+    conn.execute(insert.on_conflict_do_update(index_elements=list(key), set_=dict(values)))

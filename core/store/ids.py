@@ -10,8 +10,15 @@ from pydantic import StringConstraints
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH = 26
 
-#: The id of a corpus, as a spec names it.
-CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
+
+class NamesCorpus:
+    """Marks a field of a spec that names a corpus. When a job is posted, the id replaces the reference."""
+
+
+#: A corpus, as a spec names it: its id, its name (the newest upload), or `name:2`.
+CorpusReference = Annotated[
+    str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=220), NamesCorpus()
+]
 
 
 def new_id(prefix: str) -> str:

@@ -39,7 +39,7 @@ def _locked(url: str) -> Iterator[Connection]:
     with _file_lock(url):
         db = Database(url)
         try:
-            with db.write() as conn:
+            with db.alter() as conn:
                 if conn.dialect.name == "postgresql":
                     # Held until the commit, so the next process finds the new schema.
                     conn.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))

@@ -36,11 +36,21 @@ blob_chunk = sa.Table(
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
 
+# The highest number ever assigned under a name, so that the number of a deleted upload is never reused.
+corpus_name = sa.Table(
+    "corpus_name",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("last_number", sa.Integer, nullable=False),
+)
+
 corpus = sa.Table(
     "corpus",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
+    # Counts the uploads under one name, from 1.
+    sa.Column("number", sa.Integer, nullable=False),
     sa.Column("format", sa.String(32), nullable=False),
     sa.Column("options", Json, nullable=False, server_default="{}"),
     sa.Column("sentences", sa.BigInteger, nullable=False),
@@ -51,8 +61,11 @@ corpus = sa.Table(
     sa.Column("size_bytes", sa.BigInteger, nullable=False),
     sa.Column("report", Json, nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
-    sa.Column("blob_id", sa.ForeignKey("blob.id"), nullable=False, unique=True),
+    # Uploads of the same bytes share a blob.
+    sa.Column("blob_id", sa.ForeignKey("blob.id"), nullable=False, index=True),
+    sa.UniqueConstraint("name", "number"),
     sa.Index(None, "created_at", "id"),
+    sa.Index(None, "sha256"),
 )
 
 # The id is derived from the content, so that equal lexicons are stored once.
@@ -75,6 +88,8 @@ job = sa.Table(
     "job",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
+    # The last six characters of the id, by which people refer to a job.
+    sa.Column("suffix", sa.String(6), nullable=False, index=True),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("model", sa.String(64)),
@@ -164,6 +179,10 @@ model = sa.Table(
     # The highest number ever assigned, so that the number of a deleted version is never reused.
     sa.Column("last_version", sa.Integer, nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
+    # The row of a deleted model stays: if the name is used again, the numbers of its versions and of the moves of its
+    # aliases continue, so that old references and ETags do not become valid again.
+    sa.Column("deleted_at", UtcDateTime()),
+    sa.Column("last_move", sa.Integer, nullable=False, server_default="0"),
     sa.Index(None, "created_at", "name"),
 )
 
@@ -182,11 +201,38 @@ model_version = sa.Table(
     sa.Column("spec", Json, nullable=False),
     # No foreign key: the record of the training corpus outlives the corpus.
     sa.Column("corpus", sa.String(64)),
+    sa.Column("corpus_name", sa.Text),
+    sa.Column("corpus_number", sa.Integer),
     sa.Column("seed", sa.BigInteger, nullable=False),
     sa.Column("code_version", sa.Text, nullable=False),
     sa.Column("job_id", sa.String(64)),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Column("blob_id", sa.ForeignKey("blob.id"), nullable=False, unique=True),
+)
+
+# The newest scores of a version on each corpus. They stay when the job or the corpus is deleted.
+evaluation = sa.Table(
+    "evaluation",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("model", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    # Null for a part of the training corpus that was held out; `held_out` is then its fraction.
+    sa.Column("corpus", sa.String(64)),
+    sa.Column("corpus_name", sa.Text),
+    sa.Column("corpus_number", sa.Integer),
+    sa.Column("held_out", sa.Double),
+    sa.Column("sentences", sa.BigInteger, nullable=False),
+    # The metric that versions are compared by, and its value.
+    sa.Column("metric", sa.String(16), nullable=False),
+    sa.Column("score", sa.Double, nullable=False),
+    sa.Column("metrics", Json, nullable=False),
+    sa.Column("at", UtcDateTime(), nullable=False),
+    sa.Column("job_id", sa.String(64)),
+    sa.ForeignKeyConstraint(
+        ["model", "version"], ["model_version.model", "model_version.version"], ondelete="CASCADE"
+    ),
+    sa.UniqueConstraint("model", "version", "corpus"),
 )
 
 alias = sa.Table(

@@ -52,7 +52,16 @@ def delete(conn: Connection, table: sa.Table, uses: sa.Table, row_id: str) -> No
             f"{table.name} {row_id} is needed by {user}, which has not ended", code=f"{table.name}_in_use"
         )
     conn.execute(table.delete().where(table.c.id == row_id))
-    blobs.delete(conn, blob)
+    _delete_unused(conn, table, blob)
+
+
+def _delete_unused(conn: Connection, table: sa.Table, blob: str) -> None:
+    """Delete a text that no row refers to any more."""
+    # The lock waits for an upload that is about to share the text, and makes a later one write its own.
+    conn.execute(sa.select(tables.blob.c.id).where(tables.blob.c.id == blob).with_for_update())
+    shared = conn.execute(sa.select(table.c.id).where(table.c.blob_id == blob).limit(1)).first()
+    if shared is None:
+        blobs.delete(conn, blob)
 
 
 def _blob_id(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> str:

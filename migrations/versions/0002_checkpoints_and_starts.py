@@ -45,4 +45,7 @@ def downgrade() -> None:
     ids = list(op.get_bind().scalars(sa.select(kept.c.blob_id)))
     op.drop_table("job_version")
     op.drop_table("job_checkpoint")
+    # Foreign keys are off while SQLite alters tables, so nothing cascades.
+    chunk = sa.table("blob_chunk", sa.column("blob_id"))
+    op.execute(chunk.delete().where(chunk.c.blob_id.in_(ids)))
     op.execute(blob.delete().where(blob.c.id.in_(ids)))

@@ -102,6 +102,8 @@ class AsyncClient:
     upload = _called(corpus_calls.upload)
     corpora = _paged(corpus_calls.corpora)
     corpus = _called(corpus_calls.corpus)
+    inspect = _called(corpus_calls.inspect)
+    sentences = _paged(corpus_calls.sentences)
     report = _called(corpus_calls.report)
     content = _called(corpus_calls.content)
     delete_corpus = _called(corpus_calls.delete_corpus)
@@ -131,6 +133,7 @@ class AsyncClient:
     pause = _called(job_calls.pause)
     resume = _called(job_calls.resume)
     retry = _called(job_calls.retry)
+    delete_job = _called(job_calls.delete_job)
     events = _listed(job_calls.events)
 
     # Models
@@ -147,6 +150,7 @@ class AsyncClient:
     weights = _called(model_calls.weights)
     compare_versions = _called(model_calls.compare_versions)
     delete_version = _called(model_calls.delete_version)
+    delete_model = _called(model_calls.delete_model)
 
     # Aliases and policies
     aliases = _listed(alias_calls.aliases)

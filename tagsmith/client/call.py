@@ -109,6 +109,11 @@ def given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def forced(*, force: bool) -> dict[str, Any]:
+    """The parameter that deletes something although something else refers to it."""
+    return {"force": "true"} if force else {}
+
+
 def path_of(*parts: str | int) -> str:
     """A path of quoted parts."""
     return "".join(f"/{quote(str(part), safe='')}" for part in parts)

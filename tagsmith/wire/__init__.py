@@ -8,7 +8,14 @@ from tagsmith.wire.access import ApiKey, AuditEntry, CreatedKey, NewKey
 from tagsmith.wire.aliases import Alias, AliasMove, AliasRollback, Move
 from tagsmith.wire.base import Listing
 from tagsmith.wire.catalogue import JobCheck, JobEstimate, PresetInfo, TrainerInfo, TrainerOption
-from tagsmith.wire.corpora import CorpusInfo, CorpusStatistics, MisplacedLabel
+from tagsmith.wire.corpora import (
+    CorpusInfo,
+    CorpusInspection,
+    CorpusSentence,
+    CorpusSpan,
+    CorpusStatistics,
+    MisplacedLabel,
+)
 from tagsmith.wire.features import FeatureCounts, FeaturePreview, PrintedTemplates, TemplateOccurrences
 from tagsmith.wire.health import HealthCheck, Liveness, Readiness, ServerVersion
 from tagsmith.wire.inspection import (
@@ -26,7 +33,7 @@ from tagsmith.wire.inspection import (
 )
 from tagsmith.wire.jobs import Job, JobEvent, JobProgress
 from tagsmith.wire.lexicons import LexiconInfo
-from tagsmith.wire.models import ModelInfo, ModelVersion
+from tagsmith.wire.models import ModelInfo, ModelVersion, TypeScore, VersionEvaluation
 from tagsmith.wire.names import TERMINAL_STATES, ChunkCoding, JobActionName, JobState, KeyScope, TokenizerName
 from tagsmith.wire.policies import (
     KeptVersion,
@@ -65,6 +72,9 @@ __all__ = [
     "ChangedWeight",
     "ChunkCoding",
     "CorpusInfo",
+    "CorpusInspection",
+    "CorpusSentence",
+    "CorpusSpan",
     "CorpusStatistics",
     "CreatedKey",
     "ErrorLocation",
@@ -119,7 +129,9 @@ __all__ = [
     "TokenizerName",
     "TrainerInfo",
     "TrainerOption",
+    "TypeScore",
     "VersionComparison",
+    "VersionEvaluation",
     "VersionTemplates",
     "WeightComparison",
     "WeightHistogram",

@@ -13,6 +13,9 @@ class CorpusInfo(WireResponse):
 
     id: str
     name: str
+    number: int = Field(
+        description="Counts the uploads under one name, from 1: `name:2` refers to the second."
+    )
     format: str
     options: dict[str, Any] = Field(description="Options of the format, defaults included.")
     sentences: int
@@ -53,3 +56,35 @@ class CorpusStatistics(WireResponse):
         description="Sentences equal to an earlier one except in their labels."
     )
     vocabulary_sizes: dict[str, int] = Field(description="Number of distinct values by column.")
+
+
+class CorpusSpan(WireResponse):
+    """Tokens `start` to `stop` - 1 of a sentence, counted from 0."""
+
+    type: str
+    start: int
+    stop: int
+
+
+class CorpusSentence(WireResponse):
+    """A sentence of a corpus; `index` counts from 0."""
+
+    index: int
+    tokens: list[str] = Field(description="The first column, or the first attribute of each token.")
+    columns: list[list[str]] = Field(description="All columns, or all attributes, of each token.")
+    labels: list[str] = Field(description="Empty for an unlabelled corpus.")
+    spans: list[CorpusSpan]
+
+
+class CorpusInspection(WireResponse):
+    """What an upload of a text would store."""
+
+    format: str = Field(description="As given or recognised.")
+    options: dict[str, Any] = Field(description="Options of the format, defaults included.")
+    sentences: int
+    tokens: int
+    columns: list[str]
+    labels: list[str]
+    report: CorpusStatistics
+    sample: list[CorpusSentence] = Field(description="The first sentences.")
+    warnings: list[str] = Field(description="What is probably not as intended.")

@@ -18,6 +18,33 @@ class ModelInfo(WireResponse):
     created_at: datetime
 
 
+class TypeScore(WireResponse):
+    """The scores of one type of span, in percent."""
+
+    precision: float
+    recall: float
+    f1: float
+    support: int = Field(description="Spans of this type in the corpus.")
+
+
+class VersionEvaluation(WireResponse):
+    """The newest scores of a version on one corpus. They stay when the job or the corpus is deleted."""
+
+    corpus: str | None = Field(
+        description="Id of the corpus; null for a held-out part of the training corpus."
+    )
+    corpus_name: str | None
+    corpus_number: int | None
+    held_out: float | None = Field(None, description="The fraction of the training corpus that was held out.")
+    sentences: int
+    metric: str = Field(description="The metric that versions are compared by: `f1` or `accuracy`.")
+    score: float = Field(description="The value of that metric, in percent.")
+    metrics: dict[str, Any]
+    types: dict[str, TypeScore] = Field(description="By type of span.")
+    at: datetime
+    job_id: str | None
+
+
 class ModelVersion(WireResponse):
     """One trained version. Versions never change."""
 
@@ -30,6 +57,11 @@ class ModelVersion(WireResponse):
     trainer: dict[str, Any]
     spec: dict[str, Any]
     corpus: str | None
+    corpus_name: str | None = Field(None, description="Name of that corpus, also after it was deleted.")
+    corpus_number: int | None = Field(None, description="Number of the upload under that name.")
+    evaluations: list[VersionEvaluation] = Field(
+        [], description="Newest first, one per corpus: from the dev set of training and from evaluate jobs."
+    )
     size_bytes: int
     sha256: str
     seed: int

@@ -15,7 +15,8 @@ MAX_REFERENCE = 200
 DEFAULT_ALIAS = "champion"
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-CorpusId = Annotated[str, StringConstraints(pattern=r"^crp_[a-z0-9]{1,64}$")]
+#: A corpus: its id, its name (the newest upload under it), or `name:2`.
+CorpusReference = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=220)]
 
 #: The states of a job.
 JobState = Literal["queued", "running", "pausing", "paused", "cancelling", "succeeded", "failed", "cancelled"]

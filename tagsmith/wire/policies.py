@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from tagsmith.wire.base import WireRequest, WireResponse
-from tagsmith.wire.names import DEFAULT_ALIAS, CorpusId, Name
+from tagsmith.wire.names import DEFAULT_ALIAS, CorpusReference, Name
 
 Metric = Literal["f1", "accuracy", "precision", "recall"]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -27,7 +27,7 @@ class PromotionPolicy(WireRequest):
         [DEFAULT_ALIAS], min_length=1, max_length=64, description="The aliases that it guards."
     )
     metric: Metric = "f1"
-    corpus: CorpusId | None = Field(
+    corpus: CorpusReference | None = Field(
         None, description="The corpus of the scores; null for the dev set that each version was trained with."
     )
     minimum: Percent | None = Field(None, description="The lowest score allowed.")

@@ -30,8 +30,9 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
     assert corpus["created_at"].endswith("Z")
     assert {key: corpus[key] for key in corpus if key not in ("id", "created_at")} == {
         "name": "news",
+        "number": corpus["number"],
         "format": "conll",
-        "options": {"labels": None, "repair": False, "labelled": True},
+        "options": {"labels": None, "repair": False, "labelled": True, "names": [], "columns": []},
         "sentences": 2,
         "tokens": 5,
         "columns": ["0", "1"],

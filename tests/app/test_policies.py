@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from tagsmith.client import ApiError, Client
-from tagsmith.core.registry import models
+from tagsmith.core.registry import evaluations, models
+from tagsmith.core.registry.evaluations import NewEvaluation
 from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -18,8 +19,11 @@ from tests.services import wait_until
 
 
 def metrics_of(f1: float, **by_type: float) -> dict[str, Any]:
-    types = {name: {"f1": score, "gold": 5} for name, score in by_type.items()}
-    return {"f1": f1, "accuracy": f1 + 1, "precision": f1, "recall": f1, "by_type": types}
+    types = {
+        name: {"precision": score, "recall": score, "f1": score, "gold": 5} for name, score in by_type.items()
+    }
+    scores = {"f1": f1, "accuracy": f1 + 1, "precision": f1, "recall": f1}
+    return {**scores, "sentences": 5, "by_type": types}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,11 @@ def publish(database: Database) -> Publish:
             spec={"kind": "train", "dev": dev}, corpus="crp_x", seed=1, code_version="0.1.0", job_id=None,
         )  # fmt: skip
         with database.write() as conn:
-            return models.publish(conn, name, new, [b"bytes of a model"]).version
+            made = models.publish(conn, name, new, [b"bytes of a model"])
+            if dev is not None and dev_f1 is not None:
+                score = NewEvaluation(dev.get("corpus"), dev.get("fraction"), "f1", metrics["dev"], None)
+                evaluations.record(conn, name, made.version, score)
+        return made.version
 
     return make
 
@@ -58,6 +66,10 @@ def evaluate(client: Client, database: Database, corpus_id: str) -> Evaluate:
             for number, metrics in scores.items()
         ]
         succeed(database, job.id, {"corpus": corpus_id, "models": rows, "pairs": []})
+        with database.write() as conn:
+            for number, metrics in scores.items():
+                new = NewEvaluation(corpus_id, None, "f1", metrics, job.id)
+                evaluations.record(conn, name, number, new)
 
     return store
 
@@ -295,7 +307,7 @@ def test_a_job_that_could_never_promote_is_refused_when_it_is_posted(
         ({"promotion": {"minimum": 1, "aliases": []}}, "/promotion/aliases"),
         ({"promotion": {"minimum": 1, "aliases": ["A B"]}}, "/promotion/aliases/0"),
         ({"promotion": {"minimum": 1, "metric": "bleu"}}, "/promotion/metric"),
-        ({"promotion": {"minimum": 1, "corpus": "news"}}, "/promotion/corpus"),
+        ({"promotion": {"minimum": 1, "corpus": "ne\tws"}}, "/promotion/corpus"),
         ({"promotion": {"minimum": 1, "colour": "red"}}, "/promotion/colour"),
         ([], ""),
     ],

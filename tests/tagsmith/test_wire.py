@@ -12,7 +12,7 @@ from tagsmith.app.tagging.texts import Tokenizer
 from tagsmith.core.corpus.labels.codings import LabelCoding
 from tagsmith.core.registry import names as core_names
 from tagsmith.core.registry.references import DEFAULT_ALIAS
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.states import TERMINAL, JobAction, State
 from tagsmith.wire import aliases, names, policies
@@ -37,7 +37,8 @@ def test_the_words_of_the_wire_are_those_of_the_core() -> None:
         core_names.NAME_PATTERN,
         core_names.REFERENCE_PATTERN,
     )
-    assert (names.Name, names.CorpusId) == (core_names.Name, CorpusId)
+    assert names.Name == core_names.Name
+    assert get_args(names.CorpusReference) == get_args(CorpusReference)[:2]
     assert names.DEFAULT_ALIAS == DEFAULT_ALIAS
     assert set(get_args(names.ChunkCoding)) == set(get_args(LabelCoding))
     tokenizers = {word for choice in get_args(Tokenizer) for word in get_args(choice) or [choice]}

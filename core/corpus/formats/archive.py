@@ -10,10 +10,13 @@ from types import TracebackType
 from typing import IO, Self
 
 from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.corpus.content_encoding import decoded_too_large
+from tagsmith.core.corpus.sizes import decoded_too_large
 
 #: The central directory is read as a whole. This size is enough for about 100,000 members.
 _MAX_DIRECTORY_BYTES = 8 << 20
+
+#: The first bytes of a zip file.
+ZIP_MAGIC = b"PK\x03\x04"
 
 #: The record at the end of a zip file, and the longest comment that can follow it.
 _END_SIGNATURE = b"PK\x05\x06"
@@ -102,6 +105,27 @@ class Archive:
             )
         for name in firsts:
             yield found[name], found.get(name.removesuffix(suffixes[0]) + suffixes[1])
+
+    def files(self) -> list[zipfile.ZipInfo]:
+        """List the files, without folders and metadata of macOS."""
+        infos = self._zip.infolist()
+        return [
+            info
+            for info in infos
+            if info.filename and not info.is_dir() and not info.filename.startswith(_APPLE)
+        ]
+
+    def stream(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        """Yield the content of a file in pieces. The caller limits their total."""
+        reason = _reject_reason(info)
+        if reason is not None:
+            raise _invalid_zip(f"{_printable(info.filename)} {reason}")
+        try:
+            with self._zip.open(info) as member:
+                while piece := member.read(_STEP_BYTES):
+                    yield piece
+        except _ZIP_ERRORS as error:
+            raise _invalid_zip(f"{_printable(info.filename)}: {error}") from None
 
     def read(self, info: zipfile.ZipInfo) -> bytes:
         """Return the content of a member. Raises `TooLarge` as soon as all reads together exceed the limit."""

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.labels.codings import LabelCoding
 
 
@@ -64,6 +65,11 @@ def _no_kernels() -> None:
     """The format has no kernels to compile."""
 
 
+def _never(_: Head) -> bool:
+    """The format is not recognised by its content."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[OptionsT]):
     """One format."""
@@ -76,6 +82,9 @@ class Format(Generic[OptionsT]):
     media_type: str = "text/plain; charset=utf-8"
     holds_bags: bool = False  # whether it can hold tokens with named attributes
     warm: Callable[[], None] = _no_kernels  # compiles the kernels, or loads them from the cache
+    recognises: Callable[[Head], bool] = _never  # whether a text is certainly of this format
+    #: Options that have a meaning for reading only.
+    reading_options: frozenset[str] = frozenset()
     order: int = 100  # formats are listed in this order, then by name
 
 
@@ -108,7 +117,7 @@ def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
     reason = item["msg"]
     if item["type"] == "extra_forbidden":
         reason = f"not an option of {format_name}; its options: {', '.join(model.model_fields)}"
-    return Fault(reason, parameter=str(item["loc"][0]))
+    return Fault(reason, parameter=str(item["loc"][0]) if item["loc"] else None)
 
 
 def stored(options: Options) -> dict[str, Any]:

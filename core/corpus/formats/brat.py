@@ -18,9 +18,10 @@ from pydantic import BeforeValidator, Field
 from tagsmith.core.base.arrays import Ids, Places, numbered
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Column, Corpus
-from tagsmith.core.corpus.formats.archive import Archive, Member, MemberError
+from tagsmith.core.corpus.formats.archive import ZIP_MAGIC, Archive, Member, MemberError
 from tagsmith.core.corpus.formats.base import Format, Limits, Options, split_names
 from tagsmith.core.corpus.formats.lines import MAX_FAULTS, empty_corpus, invalid_corpus
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.labels.chunks import Chunks
@@ -361,6 +362,17 @@ def _writer(corpus: Corpus, _: BratOptions) -> Iterator[bytes]:
     return write_brat(corpus)
 
 
+def _recognises(head: Head) -> bool:
+    """A zip file: one that only compresses a text has been unpacked before."""
+    return head.data.startswith(ZIP_MAGIC)
+
+
 FORMAT = Format(
-    name="brat", options=BratOptions, reader=_reader, writer=_writer, media_type="application/zip", order=6
+    name="brat",
+    options=BratOptions,
+    reader=_reader,
+    writer=_writer,
+    media_type="application/zip",
+    recognises=_recognises,
+    order=6,
 )

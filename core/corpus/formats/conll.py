@@ -3,14 +3,18 @@
 To read it, one kernel checks and splits whole lines, and a second one assigns ids to the fields.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from tagsmith.core.base.arrays import Bytes, Ids, Places
+from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.jit import inner, kernel
 from tagsmith.core.corpus.corpus import Column, Corpus
-from tagsmith.core.corpus.formats.base import Format, Limits, Options
+from tagsmith.core.corpus.formats.base import Format, Limits, Options, option_error, split_names
 from tagsmith.core.corpus.formats.lines import (
     FAULTS,
     LINE,
@@ -142,11 +146,26 @@ def _scan(
 
 
 class ConllReader(LineReader):
-    """Reads column text. Columns are called "0", "1" and so on; the last one holds the labels."""
+    """Reads column text. The last column holds the labels, the others are features.
 
-    def __init__(self, *, max_line_bytes: int, labelled: bool = True) -> None:
+    They are called "0", "1" and so on, or as `names` says. `columns` chooses some of them, by number or name.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_line_bytes: int,
+        labelled: bool = True,
+        names: Sequence[str] = (),
+        columns: Sequence[str] = (),
+    ) -> None:
         super().__init__(max_line_bytes=max_line_bytes, state_size=_STATE_SIZE)
         self._labelled = labelled
+        self._given_names, self._given_columns = tuple(names), tuple(columns)
+        self._chosen: list[
+            int
+        ] = []  # places of the kept columns, the label last; known from the first line on
+        self._names: list[str] = []  # of the features among them
         self._limits = np.array([max_line_bytes, 2 if labelled else 1, MAX_COLUMNS], np.int64)
         self._pool = empty_pool(MAX_COLUMNS)
 
@@ -157,20 +176,41 @@ class ConllReader(LineReader):
         _scan(buffer, self._limits, self._state, starts, stops, ends, self._faults)
         width, cells = int(self._state[_WIDTH]), self._state[_CELLS]
         if width and not self._state[FAULTS]:
+            if not self._chosen:
+                self._choose(width)
             self._pool, ids = intern(self._pool, buffer, starts[:cells], stops[:cells], width)
-            columns = [ids[column::width].copy() for column in range(width)]
+            columns = [ids[column::width].copy() for column in self._chosen]
             self._keep(columns, ends[: self._state[_ENDS]].copy())
+
+    def _choose(self, width: int) -> None:
+        """Find the columns to keep in lines of `width` columns."""
+        features = width - self._labelled
+        names = self._given_names[:features] or [str(number) for number in range(features)]
+        if self._given_names and len(self._given_names) not in (features, width):
+            raise _misfit(
+                "names", f"{len(self._given_names)} names for {_columns(features)} before the label"
+            )
+        places = [_place(each, self._given_names) for each in self._given_columns]
+        for place in places:
+            if place >= features:
+                reason = "is the label" if place < width else "does not exist"
+                raise _misfit(
+                    "columns", f"column {place} {reason}; the features are columns 0 to {features - 1}"
+                )
+        self._chosen = places or list(range(features))
+        # Without names of their own they are numbered anew: templates refer to columns by their place.
+        self._names = [names[place] if self._given_names else str(i) for i, place in enumerate(self._chosen)]
+        self._chosen += [width - 1] if self._labelled else []
 
     def _corpus(self) -> Corpus:
         columns = [
-            Column(str(number), vocabulary_of(self._pool, number), self._ids(number))
-            for number in range(len(self._blocks))
+            Column(name, vocabulary_of(self._pool, place), self._ids(number))
+            for number, (name, place) in enumerate(zip([*self._names, "label"], self._chosen, strict=False))
         ]
         offsets = self._offsets()
         if not self._labelled:
             return Corpus(tuple(columns), None, offsets)
-        labels = Column("label", columns[-1].vocabulary, columns[-1].ids)
-        return Corpus(tuple(columns[:-1]), labels, offsets)
+        return Corpus(tuple(columns[:-1]), columns[-1], offsets)
 
     def _reason(self, kind: int, a: int, b: int) -> str:
         if kind == _RAGGED:
@@ -179,6 +219,17 @@ class ConllReader(LineReader):
         if kind == _NARROW:
             return f"{_columns(a)}; a labelled corpus needs at least {b}, with the label in the last one"
         return f"{a} columns; the limit is {b}"
+
+
+def _place(column: str, names: Sequence[str]) -> int:
+    """Return the number of a column, given by its number or its name."""
+    return names.index(column) if column in names else int(column)
+
+
+def _misfit(parameter: str, reason: str) -> Invalid:
+    """Return the error for an option that does not fit the columns of the text."""
+    message = "The options do not fit the columns of the text. Correct or remove them."
+    return Invalid(message, [Fault(reason, parameter=parameter)], code="invalid_options")
 
 
 def _columns(count: int) -> str:
@@ -244,16 +295,70 @@ def warm() -> None:
     read_conll([b"a b\n\n-DOCSTART- x\n\xc3\xa4 b\n"], max_line_bytes=64)
 
 
+#: Names that templates and derived columns can refer to. A number would be taken for the place of a column.
+_NAME = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,64}")
+
+
 class ConllOptions(Options):
-    """Column text has no options of its own."""
+    """Names of the columns, and which of them are features."""
+
+    names: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        default=(),
+        description="Names of the columns of the text, in order. That of the label may be left out. By default columns "
+        "are numbered from 0.",
+    )
+    columns: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        default=(),
+        description="The columns that are features, in this order: numbers from 0, or names. By default all but the "
+        "label.",
+    )
+
+    @field_validator("names")
+    @classmethod
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for index, name in enumerate(names):
+            if not _NAME.fullmatch(name):
+                raise option_error(
+                    f"{name!r} is not a name: use letters, digits, '_', '.' and '-', not a number"
+                )
+            if name in names[:index]:
+                raise option_error(f"{name!r} occurs twice")
+        return names
+
+    @field_validator("columns")
+    @classmethod
+    def _check_columns(cls, columns: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        names = info.data.get("names", ())
+        for index, column in enumerate(columns):
+            if column not in names and not re.fullmatch(r"[0-9]{1,3}", column):
+                known = (
+                    f"the names are {', '.join(names)}" if names else "give names to the columns with names="
+                )
+                raise option_error(f"{column!r} is neither a number nor a name of a column; {known}")
+            if _place(column, names) in [_place(each, names) for each in columns[:index]]:
+                raise option_error(f"column {column!r} occurs twice")
+        return columns
 
 
 def _reader(options: ConllOptions, limits: Limits) -> ConllReader:
-    return ConllReader(max_line_bytes=limits.max_line_bytes, labelled=options.labelled)
+    return ConllReader(
+        max_line_bytes=limits.max_line_bytes,
+        labelled=options.labelled,
+        names=options.names,
+        columns=options.columns,
+    )
 
 
 def _writer(corpus: Corpus, _: ConllOptions) -> Iterator[bytes]:
     return write_conll(corpus)
 
 
-FORMAT = Format(name="conll", options=ConllOptions, reader=_reader, writer=_writer, warm=warm, order=1)
+FORMAT = Format(
+    name="conll",
+    options=ConllOptions,
+    reader=_reader,
+    writer=_writer,
+    warm=warm,
+    reading_options=frozenset({"names", "columns"}),
+    order=1,
+)

@@ -5,6 +5,7 @@ and skipped: the words of a multiword token have their own lines, and an empty n
 (https://universaldependencies.org/format.html)
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Annotated, ClassVar
@@ -28,6 +29,7 @@ from tagsmith.core.corpus.formats.lines import (
     byte_fault,
     record,
 )
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 
@@ -325,4 +327,23 @@ def _writer(corpus: Corpus, options: ConlluOptions) -> Iterator[bytes]:
     return write_conllu(corpus, options.columns, options.label)
 
 
-FORMAT = Format(name="conllu", options=ConlluOptions, reader=_reader, writer=_writer, warm=warm, order=4)
+#: The first field of a line: a word, a multiword token or an empty node.
+_FIRST_FIELD = re.compile(r"[0-9]+([-.][0-9]+)?")
+
+
+def _recognises(head: Head) -> bool:
+    """Ten fields per line, the first of them a number. One faulty line does not make it another format."""
+    rows = [line.split("\t") for line in head.filled if not line.startswith("#")]
+    alike = sum(len(row) == len(FIELDS) and bool(_FIRST_FIELD.fullmatch(row[0])) for row in rows)
+    return 0 < len(rows) < 2 * alike
+
+
+FORMAT = Format(
+    name="conllu",
+    options=ConlluOptions,
+    reader=_reader,
+    writer=_writer,
+    warm=warm,
+    recognises=_recognises,
+    order=4,
+)

@@ -31,6 +31,7 @@ from tagsmith.core.corpus.formats.lines import (
     byte_fault,
     record,
 )
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import BYTE_ORDER_MARK, sentence_ranges
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 
@@ -366,6 +367,16 @@ def _writer(corpus: Corpus, _: CrfsuiteOptions) -> Iterator[bytes]:
     return write_crfsuite(corpus)
 
 
+#: An attribute that is certainly one: `w[0]=the`, `cap:1` or `length:0.5`.
+_ATTRIBUTE = re.compile(r"[^=]+=.*|.+:[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+
+
+def _recognises(head: Head) -> bool:
+    """Lines with tabs, in which most fields after the first are attributes with a name and a value."""
+    fields = [field for line in head.filled for field in line.split("\t")[1:] if field]
+    return 0 < len(fields) < 2 * sum(bool(_ATTRIBUTE.fullmatch(field)) for field in fields)
+
+
 FORMAT = Format(
     name="crfsuite",
     options=CrfsuiteOptions,
@@ -373,5 +384,6 @@ FORMAT = Format(
     writer=_writer,
     holds_bags=True,
     warm=warm,
+    recognises=_recognises,
     order=2,
 )

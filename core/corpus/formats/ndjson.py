@@ -36,6 +36,7 @@ from tagsmith.core.corpus.formats.lines import (
     LineReader,
     record,
 )
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import sentence_ranges
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.vocabulary import pack
@@ -285,6 +286,12 @@ def _writer(corpus: Corpus, _: NdjsonOptions) -> Iterator[bytes]:
     return write_ndjson(corpus)
 
 
+def _recognises(head: Head) -> bool:
+    """JSON objects with tokens. Of an object longer than the head only the beginning is seen."""
+    first = head.filled[0].lstrip() if head.filled else ""
+    return first.startswith("{") and '"tokens"' in first
+
+
 FORMAT = Format(
     name="ndjson",
     options=NdjsonOptions,
@@ -293,5 +300,6 @@ FORMAT = Format(
     media_type="application/x-ndjson",
     holds_bags=True,
     warm=attributes.warm,
+    recognises=_recognises,
     order=3,
 )

@@ -13,27 +13,67 @@ from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus import formats
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
+from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 from tagsmith.core.corpus.labels.codings import recode
+
+#: In place of the name of a format: recognise it by the content.
+AUTO = "auto"
+#: The format of texts that no format recognises. Its messages describe what is wrong with the lines.
+_FALLBACK = "conll"
 
 
 class CorpusReader:
-    """Reads a format and converts the labels to the chosen coding."""
+    """Reads a text and converts the labels to the chosen coding.
 
-    def __init__(self, reader: Reader, options: Options) -> None:
-        self._reader = reader
-        self._options = options
+    The format is given, or recognised when enough of the text has arrived.
+    """
+
+    def __init__(self, format: str, values: Mapping[str, object], limits: Limits) -> None:  # noqa: A002
+        self._values = values
+        self._limits = limits
+        self._head = bytearray()
+        self._reader: Reader | None = None
+        #: The name of the format, and its options; of `auto`, known from `finish()` on.
+        self.format = format
+        self.options = Options()
         #: The number of repaired labels; set by `finish()`.
         self.repaired_labels = 0
+        if format != AUTO:
+            self._open(format)
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes. Chunks may end anywhere."""
-        self._reader.feed(chunk)
+        if self._reader is not None:
+            self._reader.feed(chunk)
+            return
+        self._head += chunk
+        if len(self._head) >= HEAD_BYTES:
+            self._recognise(whole=False)
 
     def finish(self) -> Corpus:
         """Return the corpus."""
-        recoded = recode(self._reader.finish(), self._options.labels, repair=self._options.repair)
+        reader = self._reader or self._recognise(whole=True)
+        recoded = recode(reader.finish(), self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
         return recoded.corpus
+
+    def _recognise(self, *, whole: bool) -> Reader:
+        head = bytes(self._head)
+        self._head.clear()
+        reader = self._open(recognised(Head(head, whole)))
+        reader.feed(head)
+        return reader
+
+    def _open(self, format: str) -> Reader:  # noqa: A002
+        self.format, self.options = format, parse_options(format, self._values)
+        self._reader = _format(format).reader(self.options, self._limits)
+        return self._reader
+
+
+def recognised(head: Head) -> str:
+    """Return the name of the format that a text is most likely in."""
+    found = (name for name, entry in _formats().items() if entry.recognises(head))
+    return next(found, _FALLBACK)
 
 
 @cache
@@ -76,10 +116,8 @@ def reader(
     options: Mapping[str, object] | None = None,
 ) -> CorpusReader:
     """Return a reader of `format`. With `labelled=False` it reads unlabelled text, whatever the options say."""
-    chosen = parse_options(format, options or {})
-    if not labelled:
-        chosen = chosen.model_copy(update={"labelled": False})
-    return CorpusReader(_format(format).reader(chosen, Limits(max_line_bytes, max_text_bytes)), chosen)
+    values = {**(options or {}), **({} if labelled else {"labelled": False})}
+    return CorpusReader(format, values, Limits(max_line_bytes, max_text_bytes))
 
 
 def read(
@@ -126,7 +164,13 @@ def writing_options(
     In its own format it is written with the options it was read with, except `labels` and `repair`: its labels are
     already converted.
     """
-    kept = {key: value for key, value in own.items() if key not in LabelOptions.model_fields}
+    entry = _format(format)
+    given_for_reading = sorted(entry.reading_options & given.keys())
+    if given_for_reading:
+        faults = [Fault("has a meaning for uploads only", parameter=name) for name in given_for_reading]
+        raise Invalid("Some options are not for writing. Remove them.", faults, code="invalid_options")
+    not_kept = {*LabelOptions.model_fields, *entry.reading_options}
+    kept = {key: value for key, value in own.items() if key not in not_kept}
     options = {**(kept if format == own_format else {}), **given}
     parse_options(format, options)
     return options

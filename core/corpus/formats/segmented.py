@@ -4,6 +4,7 @@ Tokens are the characters of the words. Blanks are the space, the tab and the id
 after its last slash.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -27,6 +28,7 @@ from tagsmith.core.corpus.formats.lines import (
     record,
     sequence_length,
 )
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.labels import segmentation
@@ -288,6 +290,26 @@ def _writer(corpus: Corpus, options: SegmentedOptions) -> Iterator[bytes]:
     return write_segmented(corpus, options.tags)
 
 
+#: Characters of languages that are written without blanks: Thai to Khmer, kana, Han, Hangul, full-width forms.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+)
+
+
+def _recognises(head: Head) -> bool:
+    """Lines of a language without blanks, with different numbers of words. Column text has one number of columns."""
+    if len({len(line.split()) for line in head.filled}) < 2 or "\t" in "".join(head.filled):
+        return False
+    text = "".join(head.filled).replace(" ", "").replace("\u3000", "")
+    return len(text) < 2 * len(_UNSPACED.findall(text))
+
+
 FORMAT = Format(
-    name="segmented", options=SegmentedOptions, reader=_reader, writer=_writer, warm=warm, order=5
+    name="segmented",
+    options=SegmentedOptions,
+    reader=_reader,
+    writer=_writer,
+    warm=warm,
+    recognises=_recognises,
+    order=5,
 )

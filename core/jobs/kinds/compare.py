@@ -18,7 +18,7 @@ from tagsmith.core.learn.trainers.registry import SPECS
 from tagsmith.core.pipeline.experiments.compare import compare
 from tagsmith.core.pipeline.experiments.plot import Curve, svg_of
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: For more runs, use a `tune` job.
 MAX_TRAINERS = 32
@@ -59,7 +59,7 @@ class CompareSpec(JobSpec):
     """
 
     kind: Literal["compare"]
-    corpus: CorpusId
+    corpus: CorpusReference
     dev: Dev
     features: FeatureSpec = FeatureSpec()
     trainers: Annotated[list[NamedTrainer], Field(min_length=1, max_length=MAX_TRAINERS)]

@@ -1,24 +1,29 @@
 """`evaluate`: score model versions on a labelled corpus."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
+from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, ResultOnly, Running, Step
+from tagsmith.core.jobs.running import Note, Running, Step
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Seed
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import versions, warm
 from tagsmith.core.pipeline.experiments.table import csv_of
+from tagsmith.core.registry import evaluations
+from tagsmith.core.registry.evaluations import NewEvaluation
 from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.registry.references import Target
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: Every pair is compared: 16 versions make 120 pairs.
 MAX_MODELS = 16
@@ -37,7 +42,7 @@ class EvaluateSpec(JobSpec):
 
     kind: Literal["evaluate"]
     models: Annotated[list[ModelReference], Field(min_length=1, max_length=MAX_MODELS)]
-    corpus: CorpusId
+    corpus: CorpusReference
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
     confidence: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
     seed: Seed = 1
@@ -51,11 +56,25 @@ class EvaluateSpec(JobSpec):
 
 
 class Evaluation(Result):
-    """The metrics of each version, and the significance tests of each pair."""
+    """The metrics and mistakes of each version, and the significance tests of each pair."""
 
     corpus: str
+    corpus_name: str
     models: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """The result, and the scores to be stored with each version."""
+
+    result: dict[str, Any]
+    scores: list[tuple[Target, NewEvaluation]]
+
+    def store(self, conn: Connection) -> dict[str, Any]:
+        for target, score in self.scores:
+            evaluations.record(conn, target.model, target.version, score)
+        return self.result
 
 
 def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
@@ -82,25 +101,35 @@ def _run(spec: EvaluateSpec, workplace: Workplace) -> Running:
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1
-    taggings, scored = [], []
+    taggings, scored, scores = [], [], []
     for number, target in enumerate(targets):
         path = yield from workplace.model_file(target)
-        steps = versions.tag_corpus(str(target), Tagger.open(path, target.sha256), corpus)
+        tagger = Tagger.open(path, target.sha256)
+        steps = versions.tag_corpus(str(target), tagger, corpus)
         tagging = yield from mapped(steps, partial(_step, number, parts))
         path.unlink()
         taggings.append(tagging)
+        metrics, metric = tagging.metrics.as_dict(), score_name(tagger.model.labels)
+        scores.append((target, NewEvaluation(spec.corpus, None, metric, metrics, workplace.job.id)))
         scored.append(
             {
                 "model": target.model,
                 "version": target.version,
                 "sha256": target.sha256,
-                "metrics": tagging.metrics.as_dict(),
+                "metric": metric,
+                "score": metrics[metric],
+                "metrics": metrics,
+                "types": evaluations.types_of(metrics),
+                "confusion": tagging.confusion,
+                "wrong_sentences": tagging.wrong_sentences,
             }
         )
         yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
     tests = versions.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
     pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
-    return ResultOnly(Evaluation(corpus=spec.corpus, models=scored, pairs=pairs).stored())
+    row = workplace.corpus_row(spec.corpus)
+    result = Evaluation(corpus=row.id, corpus_name=row.name, models=scored, pairs=pairs)
+    return _Scored(result.stored(), scores)
 
 
 def _step(before: int, parts: int, done: float) -> Step:

@@ -25,7 +25,7 @@ from tagsmith.core.pipeline.versions import tagged_corpus
 from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.store import blobs
 from tagsmith.core.store.corpora import CorpusRow
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: The formats of `tagsmith.core.corpus.formats.registry`; a test checks that the lists agree.
 FormatName = Literal["conll", "crfsuite", "ndjson", "conllu", "segmented", "brat"]
@@ -42,7 +42,7 @@ class TagSpec(JobSpec):
 
     kind: Literal["tag"]
     model: ModelReference
-    corpus: CorpusId
+    corpus: CorpusReference
     format: FormatName | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     decode: Literal["viterbi", "posterior"] = "viterbi"

@@ -13,19 +13,21 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.running import Running, Said
-from tagsmith.core.jobs.spec import Dev, DevFraction, JobSpec, Promotion
+from tagsmith.core.jobs.spec import Dev, DevCorpus, DevFraction, JobSpec, Promotion
 from tagsmith.core.jobs.workplace import Workplace, pieces
+from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned
 from tagsmith.core.pipeline.experiments.plot import Curve, svg_of
 from tagsmith.core.pipeline.train import Start, TrainResult, train
-from tagsmith.core.registry import models, promotion
+from tagsmith.core.registry import evaluations, models, promotion
 from tagsmith.core.registry.aliases import MoveContext
+from tagsmith.core.registry.evaluations import NewEvaluation
 from tagsmith.core.registry.names import ModelReference, Name
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import version
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: The actor recorded when a worker moves an alias.
 ACTOR = "worker"
@@ -42,7 +44,7 @@ class TrainSpec(JobSpec, Learning):
 
     kind: Literal["train"]
     model: Name
-    corpus: CorpusId
+    corpus: CorpusReference
     dev: Dev | None = None
     promote: Name | None = None
     init: ModelReference | None = None
@@ -89,6 +91,8 @@ class NewModel:
     passes: int
     stop_reason: str
     curve: list[dict[str, Any]]
+    #: Its scores on the dev set, if it has one.
+    dev: NewEvaluation | None
     #: The alias to move to the version, if any.
     promote: str | None
     request_id: str | None
@@ -118,6 +122,7 @@ class NewModel:
             passes=trained.passes,
             stop_reason=trained.stop_reason,
             curve=thinned(trained.curve, CURVE_POINTS),
+            dev=_dev_scores(spec, trained, workplace.job.id),
             promote=spec.promote,
             request_id=workplace.job.request_id,
             registry=workplace.registry,
@@ -126,6 +131,8 @@ class NewModel:
     def store(self, conn: Connection) -> dict[str, Any]:
         """Publish the version. Promote it in the same transaction if the spec requests it and the policy allows it."""
         made = self.registry.publish(conn, self.name, self.new, pieces(self.path))
+        if self.dev is not None:
+            evaluations.record(conn, self.name, made.version, self.dev)
         refusal = self._refused_promotion(conn, made.version)
         return TrainedVersion(
             model=self.name,
@@ -153,6 +160,18 @@ class NewModel:
         except promotion.PromotionRefused as refused:
             return refused.message
         return None
+
+
+def _dev_scores(spec: TrainSpec, trained: TrainResult, job_id: str) -> NewEvaluation | None:
+    if spec.dev is None:
+        return None
+    return NewEvaluation(
+        corpus=spec.dev.corpus if isinstance(spec.dev, DevCorpus) else None,
+        held_out=None if isinstance(spec.dev, DevCorpus) else spec.dev.fraction,
+        metric=score_name(trained.model.labels),
+        metrics=trained.metrics["dev"],
+        job_id=job_id,
+    )
 
 
 def _prepare(spec: TrainSpec, intake: Intake) -> Prepared:

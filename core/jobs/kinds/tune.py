@@ -1,4 +1,4 @@
-"""`tune`: cross-validated search over fields of a spec."""
+"""`tune`: search over fields of a spec, scored on a dev corpus or by cross-validation."""
 
 import copy
 import itertools
@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
@@ -20,14 +29,14 @@ from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.kinds.train import NewModel, TrainSpec
 from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.spec import JobSpec, Promotion
+from tagsmith.core.jobs.spec import DevCorpus, JobSpec, Promotion
 from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.pipeline.experiments import folds
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
-from tagsmith.core.pipeline.experiments.tune import TuneCandidate, for_whole_corpus, tune
+from tagsmith.core.pipeline.experiments.tune import Folds, TuneCandidate, for_whole_corpus, tune
 from tagsmith.core.registry.names import Name
-from tagsmith.core.store.ids import CorpusId
+from tagsmith.core.store.ids import CorpusReference
 
 #: Each candidate costs one training run per fold, and longer tables are not readable.
 MAX_CANDIDATES = 500
@@ -148,18 +157,37 @@ class TuneTrain(Spec):
     promote: Name | None = None
 
 
+#: Parts that the corpus is split into if the job has no dev corpus.
+FOLDS = 4
+
+
 class TuneSpec(JobSpec, Learning):
-    """Search for the fields of a spec that score best in k-fold cross-validation.
+    """Search for the fields of a spec that score best, on `dev` or else in k-fold cross-validation (4 `folds`).
 
     `search.fields` names fields by dotted path: `trainer.*`, `features.*`, `stop.*`. All other fields of the job are
     the base spec.
     """
 
     kind: Literal["tune"]
-    corpus: CorpusId
+    corpus: CorpusReference
     search: Annotated[GridSearch | RandomSearch, Field(discriminator="kind")]
-    folds: Annotated[int, Field(ge=2, le=20)] = 4
+    dev: DevCorpus | None = None
+    folds: Annotated[int, Field(ge=2, le=20)] | None = None
     train: TuneTrain | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _folds_without_dev(cls, body: Any) -> Any:
+        if isinstance(body, dict) and body.get("dev") is None and body.get("folds") is None:
+            return {**body, "folds": FOLDS}
+        return body
+
+    @field_validator("folds")
+    @classmethod
+    def _folds_or_dev(cls, folds: int | None, info: ValidationInfo) -> int | None:
+        if folds is not None and info.data.get("dev") is not None:
+            raise ValueError("give a dev corpus or folds, not both")
+        return folds
 
     @model_validator(mode="after")
     def _candidates_are_valid(self) -> "TuneSpec":
@@ -248,7 +276,8 @@ class SearchResult(Result):
     """One table row per candidate, the best candidate with its spec, and the version trained with it, if any."""
 
     score: str
-    folds: int
+    #: None if the candidates were scored on a dev corpus.
+    folds: int | None
     table: list[dict[str, Any]]
     best: dict[str, Any]
     trained: dict[str, Any] | None = None
@@ -269,10 +298,12 @@ class _Searched:
 def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
     corpus = intake.labelled(spec.corpus)
     spec.check_columns(corpus.columns)
-    folds.check(corpus.sentences, spec.folds)
+    intake.dev(spec.dev, corpus)
+    if spec.folds is not None:
+        folds.check(corpus.sentences, spec.folds)
     intake.memory(spec.features, corpus)
     intake.lexicons(_features(spec))
-    passes = spec.folds * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
+    passes = (spec.folds or 1) * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
     return Prepared(
         spec=spec,
         tokens=corpus.tokens * passes,
@@ -282,14 +313,14 @@ def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
 
 def _run(spec: TuneSpec, workplace: Workplace) -> Running:
     corpus = yield from workplace.corpus(spec.corpus)
+    dev = None if spec.dev is None else (yield from workplace.corpus(spec.dev.corpus))
     lexicons = yield from workplace.lexicons(_features(spec))
     yield from workplace.kernels(spec.trainer)
     tuned = yield from workplace.resumed(
         lambda resume: tune(
             spec.candidates,
             corpus,
-            folds=spec.folds,
-            seed=spec.seed,
+            scoring=Folds(spec.folds or FOLDS, spec.seed) if dev is None else dev,
             train_best=spec.train is not None,
             lexicons=lexicons,
             resume=resume,
@@ -299,6 +330,8 @@ def _run(spec: TuneSpec, workplace: Workplace) -> Running:
         return _Searched(tuned.result, None)
     # The version is stored with the spec of an equivalent `train` job.
     wanted = {"kind": "train", "corpus": spec.corpus, **spec.train.model_dump(mode="json")}
+    if spec.dev is not None:
+        wanted["dev"] = spec.dev.model_dump(mode="json")
     final = TrainSpec.model_validate({**tuned.best.model_dump(mode="json"), **wanted})
     return _Searched(tuned.result, NewModel.of(final, tuned.trained, workplace))
 
@@ -310,21 +343,22 @@ def _features(spec: TuneSpec) -> list[FeatureSpec]:
 def _promotion(spec: TuneSpec) -> Promotion | None:
     if spec.train is None or spec.train.promote is None:
         return None
-    return Promotion(spec.train.model, spec.train.promote, None, "/train/promote")
+    return Promotion(spec.train.model, spec.train.promote, spec.dev, "/train/promote")
 
 
 def _table(result: Stored) -> str:
     """One row per candidate."""
-    table, count = result["table"], int(result["folds"])
+    table, folds = result["table"], result["folds"]
     fields = sorted(table[0]["values"])
-    header = ["candidate", *fields, "mean", "deviation", *(f"fold {i}" for i in range(1, count + 1))]
+    parts = ["dev"] if folds is None else [f"fold {i}" for i in range(1, int(folds) + 1)]
+    header = ["candidate", *fields, "mean", "deviation", *parts]
     rows = [
         [
             row["candidate"],
             *(row["values"][field] for field in fields),
             row["mean"],
             row["deviation"],
-            *(row["scores"] or [None] * count),
+            *(row["scores"] or [None] * len(parts)),
             row["passes"],
             row["seconds"],
             error_of(row),

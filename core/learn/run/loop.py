@@ -4,6 +4,7 @@ The loop is a generator of `Progress` and yields several times per second. The c
 it. The input is a compiled corpus; `pipeline.train` covers the whole path from a corpus to a model.
 """
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from tagsmith.core.learn.run import checkpoint
 from tagsmith.core.learn.run.progress import ObjectiveKind, Progress
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.learn.run.stopping import FlatStop, StopReason, is_flat
-from tagsmith.core.learn.trainers.base import Report, State, Trainer
+from tagsmith.core.learn.trainers.base import Diverged, Report, State, Trainer
 from tagsmith.core.learn.weights.rows import census
 from tagsmith.core.learn.weights.scoring import Weights
 
@@ -89,6 +90,7 @@ class _Run:
             objective = (report.loss or 0.0) + penalty
         if self.objective:
             self.change = abs(objective - self.objective) / abs(self.objective)
+        _refuse_diverged(objective, report.pass_number)
         self.passes, self.objective, self.objective_kind = report.pass_number, objective, kind
         score = self._score(weights)
         self.curve.append(
@@ -234,6 +236,7 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
         yield Progress(
             "finish", run.passes, passes, 1.0, run.objective, active_features=active, seconds=run.seconds
         )
+    _refuse_diverged(objective, run.passes)
     metrics = None if run.dev is None else _evaluate(weights, run.dev)
     yield Progress("finish", run.passes, passes, 1.0, objective, "exact", active, seconds=run.seconds)
     return Learned(
@@ -248,6 +251,14 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
         curve=run.curve,
         findings=run.trainer.findings(weights, run.state),
     )
+
+
+def _refuse_diverged(objective: float, passes: int) -> None:
+    if not math.isfinite(objective):
+        raise Diverged(
+            f"Training diverged: the objective is no longer a finite number after pass {passes}. Choose a smaller "
+            "learning rate, or stronger regularisation."
+        )
 
 
 def score_name(labels: tuple[str, ...]) -> ScoreName:

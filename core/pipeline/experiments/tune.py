@@ -1,4 +1,4 @@
-"""Tuning: k-fold cross-validation of every candidate of a search, over one compiled corpus."""
+"""Tuning: every candidate of a search is scored by cross-validation over one compiled corpus, or on a dev set."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,23 +53,35 @@ class _Run:
     fold: int
 
 
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Score by cross-validation: the seed splits the corpus into `count` parts."""
+
+    count: int
+    seed: int
+
+
+#: How candidates are scored: by cross-validation, or on a dev corpus.
+Scoring = Folds | Corpus
+
+
 def tune(
     candidates: Sequence[TuneCandidate],
     corpus: Corpus,
     *,
-    folds: int,
-    seed: int,
+    scoring: Scoring,
     train_best: bool = False,
     lexicons: Lexicons = NO_LEXICONS,
     resume: Path | None = None,
 ) -> Generator[Progress, None, Tuned]:
-    """Cross-validate every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
+    """Score every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
-    order = _order(candidates, folds)
+    folds, dev = (scoring.count, None) if isinstance(scoring, Folds) else (None, scoring)
+    order = _order(candidates, folds or 1)
     series = Series(len(order) + train_best, resume, tell_passes=False)
     yield from series.resumed()
-    bench = _Workbench(corpus, lexicons, folds, seed)
+    bench = _Workbench(corpus, lexicons, scoring)
     yield from _validate(candidates, bench, order, series)
     by_candidate: list[list[Entry]] = [[] for _ in candidates]
     for run, entry in zip(order, series.done, strict=True):
@@ -78,7 +90,9 @@ def tune(
     best = max((row for row in table if row["mean"] is not None), key=lambda row: row["mean"], default=None)
     if best is None:
         raise EveryRunFailed(f"every candidate failed, the first one: {table[0]['error']['message']}")
-    learning = for_whole_corpus(candidates[best["candidate"] - 1].learning, round(best["best_pass"]))
+    learning = candidates[best["candidate"] - 1].learning
+    if dev is None:
+        learning = for_whole_corpus(learning, round(best["best_pass"]))
     result = {
         "score": score_name(tuple(corpus.labels.vocabulary.strings())),
         "folds": folds,
@@ -91,7 +105,7 @@ def tune(
     if not train_best:
         return Tuned(result, learning, None)
     steps = train(
-        learning, corpus, None, lexicons=lexicons, resume=series.take_resume(), carried=tuple(series.done)
+        learning, corpus, dev, lexicons=lexicons, resume=series.take_resume(), carried=tuple(series.done)
     )
     trained = yield from series.told("the best on everything", steps)
     return Tuned(result, learning, trained)
@@ -140,18 +154,30 @@ def _by_features(candidates: Sequence[TuneCandidate], members: list[int]) -> lis
 class _Workbench:
     """A cache of the latest compiled corpus and the latest fold."""
 
-    def __init__(self, corpus: Corpus, lexicons: Lexicons, count: int, seed: int) -> None:
+    def __init__(self, corpus: Corpus, lexicons: Lexicons, scoring: Scoring) -> None:
         self._corpus, self._lexicons = corpus, lexicons
-        self._parts = parts(corpus.sentences, count, seed)
+        self._dev = None if isinstance(scoring, Folds) else scoring
+        self._parts = (
+            parts(corpus.sentences, scoring.count, scoring.seed) if isinstance(scoring, Folds) else []
+        )
         self._shared: FeatureSpec | None = None
         self._folded: tuple[FeatureSpec, int] | None = None
+
+    @property
+    def folds(self) -> int:
+        """Runs per candidate."""
+        return len(self._parts) or 1
 
     def has_compiled(self, features: FeatureSpec) -> bool:
         return self._shared == shared(features)
 
     def fold(self, features: FeatureSpec, number: int) -> Fold:
-        """Return fold `number`, compiled with `features`."""
-        if features.select is not None or features.resolve(self._corpus.names).gathers:
+        """Return fold `number`, or the whole corpus and the dev set, compiled with `features`."""
+        if (
+            self._dev is not None
+            or features.select is not None
+            or features.resolve(self._corpus.names).gathers
+        ):
             return self._compiled_apart(features, number)
         if not self.has_compiled(features):
             self._shared, self._folded = shared(features), None
@@ -168,12 +194,18 @@ class _Workbench:
         Words and templates that are chosen by the labels must come from the training part alone.
         """
         if self._folded != (features, number):
-            held_out = self._parts[number]
-            rest = np.setdiff1d(np.arange(self._corpus.sentences), held_out, assume_unique=True)
-            compiled, _ = compile_selected(features, self._corpus.subset(rest), self._lexicons)
-            self._fold = Fold(compiled.problem, compiled.problem_of(self._corpus.subset(held_out)))
+            train, held_out = self._split(number)
+            compiled, _ = compile_selected(features, train, self._lexicons)
+            self._fold = Fold(compiled.problem, compiled.problem_of(held_out))
             self._folded, self._shared = (features, number), None
         return self._fold
+
+    def _split(self, number: int) -> tuple[Corpus, Corpus]:
+        if self._dev is not None:
+            return self._corpus, self._dev
+        held_out = self._parts[number]
+        rest = np.setdiff1d(np.arange(self._corpus.sentences), held_out, assume_unique=True)
+        return self._corpus.subset(rest), self._corpus.subset(held_out)
 
 
 def _validate(
@@ -184,7 +216,7 @@ def _validate(
     for run in order[len(series.done) :]:
         candidate = candidates[run.candidate]
         features = candidate.learning.features
-        name = f"candidate {candidate.number}, fold {run.fold + 1}"
+        name = f"candidate {candidate.number}" + (f", fold {run.fold + 1}" if bench.folds > 1 else "")
         if run.candidate in failed:
             yield series.ended(name, {"error": SKIPPED})
             continue
@@ -216,7 +248,7 @@ def _row(candidate: TuneCandidate, entries: list[Entry]) -> dict[str, Any]:
     return {
         **row,
         "mean": fmean(scores),
-        "deviation": stdev(scores),
+        "deviation": stdev(scores) if len(scores) > 1 else None,
         "scores": scores,
         "passes": fmean(entry["passes"] for entry in entries),
         "best_pass": fmean(entry["best_pass"] for entry in entries),

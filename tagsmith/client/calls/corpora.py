@@ -11,11 +11,21 @@ from tagsmith.client.call import (
     as_bytes,
     as_model,
     as_nothing,
+    forced,
     given,
     path_of,
     upload_call,
 )
-from tagsmith.wire import CorpusInfo, CorpusStatistics, FeaturePreview, LexiconInfo, PresetInfo, TrainerInfo
+from tagsmith.wire import (
+    CorpusInfo,
+    CorpusInspection,
+    CorpusSentence,
+    CorpusStatistics,
+    FeaturePreview,
+    LexiconInfo,
+    PresetInfo,
+    TrainerInfo,
+)
 
 #: A sentence is a sequence of tokens, of rows of columns, or of objects of named attributes.
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
@@ -24,7 +34,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 def upload(
     source: UploadSource,
     name: str | None = None,
-    format: str = "conll",  # noqa: A002  # the name in the API
+    format: str = "auto",  # noqa: A002  # the name in the API
     options: Mapping[str, str | int] | None = None,
     *,
     idempotency_key: str | None = None,
@@ -33,24 +43,45 @@ def upload(
 
     `options` are the options of the format.
     """
-    params = {"format": format, **{key: str(value) for key, value in (options or {}).items()}}
-    params |= given(name=name or _file_name(source))
+    params = {"format": format, **_as_text(options), **given(name=name or _file_name(source))}
     return upload_call("/corpora", CorpusInfo, source, params, idempotency_key)
 
 
-def corpora() -> Pages[CorpusInfo]:
-    """List all corpora, newest first."""
-    return Pages(CorpusInfo, "/corpora")
+def inspect(
+    source: UploadSource,
+    name: str | None = None,
+    format: str = "auto",  # noqa: A002  # the name in the API
+    options: Mapping[str, str | int] | None = None,
+) -> Call[CorpusInspection]:
+    """Describe what `upload` would store: the recognised format, counts, first sentences, warnings. Stores nothing."""
+    params = {"format": format, **_as_text(options), **given(name=name)}
+    return upload_call("/corpora/inspect", CorpusInspection, source, params, None)
+
+
+def corpora(*, name: str | None = None) -> Pages[CorpusInfo]:
+    """List corpora, newest first; with `name`, the uploads under that name."""
+    return Pages(CorpusInfo, "/corpora", given(name=name))
 
 
 def corpus(corpus_id: str) -> Call[CorpusInfo]:
-    """Get one corpus."""
+    """Get one corpus, by its id, its name (the newest upload) or `name:2`."""
     return Call("GET", path_of("corpora", corpus_id), as_model(CorpusInfo))
 
 
 def report(corpus_id: str) -> Call[CorpusStatistics]:
     """Get the label counts, lengths, label faults and duplicates of a corpus."""
     return Call("GET", path_of("corpora", corpus_id, "report"), as_model(CorpusStatistics))
+
+
+def sentences(
+    corpus_id: str, *, offset: int = 0, limit: int = 20, label: str | None = None, faulty: bool = False
+) -> Pages[CorpusSentence]:
+    """List the sentences of a corpus from number `offset` on, fetching `limit` at a time.
+
+    With `label`, only those with this label or type of span; with `faulty`, only those whose labels break their coding.
+    """
+    params = given(offset=offset, limit=limit, label=label, faulty="true" if faulty else None)
+    return Pages(CorpusSentence, path_of("corpora", corpus_id, "sentences"), params, cursor="offset")
 
 
 def content(
@@ -60,14 +91,13 @@ def content(
     options: Mapping[str, str | int] | None = None,
 ) -> Call[bytes]:
     """Get the text of a corpus as uploaded, or converted to a format; with `model`, labelled by that model."""
-    params = {key: str(value) for key, value in (options or {}).items()}
-    params |= given(format=format, model=model)
+    params = {**_as_text(options), **given(format=format, model=model)}
     return Call("GET", path_of("corpora", corpus_id, "content"), as_bytes, params)
 
 
-def delete_corpus(corpus_id: str) -> Call[None]:
-    """Delete a corpus."""
-    return Call("DELETE", path_of("corpora", corpus_id), as_nothing)
+def delete_corpus(corpus_id: str, *, force: bool = False) -> Call[None]:
+    """Delete a corpus; of a name, the newest upload. `force` also deletes one that a served version was trained on."""
+    return Call("DELETE", path_of("corpora", corpus_id), as_nothing, forced(force=force))
 
 
 def upload_lexicon(
@@ -118,6 +148,10 @@ def trainers() -> Pages[TrainerInfo]:
 def presets() -> Pages[PresetInfo]:
     """List the presets of features."""
     return Pages(PresetInfo, "/presets")
+
+
+def _as_text(options: Mapping[str, str | int] | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (options or {}).items()}
 
 
 def _file_name(source: UploadSource) -> str | None:

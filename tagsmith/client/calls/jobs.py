@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tagsmith.client.call import Call, Pages, as_bytes, as_model, as_text, given, idempotency, path_of
+from tagsmith.client.call import (
+    Call,
+    Pages,
+    as_bytes,
+    as_model,
+    as_nothing,
+    as_text,
+    given,
+    idempotency,
+    path_of,
+)
 from tagsmith.wire import Job, JobCheck, JobEvent
 
 
@@ -69,7 +79,7 @@ def jobs(*, state: str | None = None, model: str | None = None) -> Pages[Job]:
 
 
 def job(job_id: str) -> Call[Job]:
-    """Get the current state of a job."""
+    """Get the current state of a job, by its id or its last six characters."""
     return Call("GET", path_of("jobs", job_id), as_model(Job))
 
 
@@ -91,6 +101,11 @@ def resume(job_id: str) -> Call[Job]:
 def retry(job_id: str, *, idempotency_key: str | None = None) -> Call[Job]:
     """Start a new job with the spec of one that failed or was cancelled."""
     return _control(job_id, "retry", idempotency_key)
+
+
+def delete_job(job_id: str) -> Call[None]:
+    """Delete a job that has ended, with its events and its output. The versions that it published stay."""
+    return Call("DELETE", path_of("jobs", job_id), as_nothing)
 
 
 def events(job_id: str, *, after: int = 0) -> Pages[JobEvent]:

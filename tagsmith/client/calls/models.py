@@ -8,6 +8,7 @@ from tagsmith.client.call import (
     as_model,
     as_nothing,
     as_text,
+    forced,
     given,
     path_of,
     upload_call,
@@ -110,3 +111,8 @@ def compare_versions(name: str, base: int, head: int, *, top: int = 20) -> Call[
 def delete_version(name: str, number: int) -> Call[None]:
     """Delete a version. One that an alias points to cannot be deleted."""
     return Call("DELETE", path_of("models", name, "versions", number), as_nothing)
+
+
+def delete_model(name: str, *, force: bool = False) -> Call[None]:
+    """Delete a model with all its versions. `force` also deletes one that has aliases."""
+    return Call("DELETE", path_of("models", name), as_nothing, forced(force=force))

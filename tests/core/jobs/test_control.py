@@ -2,10 +2,10 @@
 
 import pytest
 
-from tagsmith.core.base.errors import Conflict
+from tagsmith.core.base.errors import Conflict, NotFound
 from tagsmith.core.jobs import checkpoints, control, events, jobs
 from tagsmith.core.jobs.jobs import Signals
-from tagsmith.core.store import blobs, clock, corpora
+from tagsmith.core.store import blobs, clock, corpora, tables
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
 from tagsmith.core.store.states import State
@@ -103,3 +103,63 @@ def test_the_first_event_of_a_retry_names_the_job_it_repeats(db: Database) -> No
     assert first.data["retry_of"] == "job_before"
     assert "job_before" in first.message
     assert (third.message, third.data) == ("queued", {"state": "queued", "attempt": 1})
+
+
+def test_a_job_is_found_by_the_last_six_characters_of_its_id_unless_two_end_alike(db: Database) -> None:
+    job, other = add_job(db), add_job(db)
+    alike = f"job_{'z' * 20}{job.id[-6:]}"
+    with db.write() as conn:
+        assert control.resolve(conn, job.id[-6:]) == control.resolve(conn, job.id) == job.id
+        assert control.resolve(conn, other.id[-9:]) == other.id
+        for unknown in ("", "zzzzz", "zzzzzz", f"_{job.id[-6:]}", f"%{job.id[-5:]}", job.id[-5:]):
+            assert control.resolve(conn, unknown) == unknown
+        conn.execute(tables.event.delete().where(tables.event.c.job_id == other.id))
+        conn.execute(
+            tables.job.update().where(tables.job.c.id == other.id).values(id=alike, suffix=alike[-6:])
+        )
+        with pytest.raises(Conflict, match=f"{alike}, {job.id}") as caught:
+            control.resolve(conn, job.id[-6:])
+        assert control.resolve(conn, job.id[-12:]) == job.id
+    assert caught.value.code == "ambiguous_id"
+
+
+def test_a_job_is_deleted_with_its_events_and_output_once_it_has_ended(db: Database) -> None:
+    job = add_running(db)
+    with pytest.raises(Conflict, match="is running") as caught, db.write() as conn:
+        control.delete(conn, job.id)
+    assert caught.value.code == "illegal_transition"
+    with db.write() as conn:
+        blobs.write(conn, jobs.output_id(job.id), [b"output"])
+        jobs.succeed(conn, job.id, "w1", {})
+    with db.write() as conn:
+        control.delete(conn, job.id)
+    with db.read() as conn:
+        assert events.after(conn, job.id, 0, 10) == []
+        for act in (jobs.get, control.retryable):
+            with pytest.raises(NotFound):
+                act(conn, job.id)
+        with pytest.raises(NotFound):
+            blobs.get(conn, jobs.output_id(job.id))
+    with db.write() as conn, pytest.raises(NotFound):
+        control.delete(conn, job.id)
+
+
+def test_a_worker_that_still_computes_a_deleted_job_has_lost_it(db: Database) -> None:
+    job = add_running(db)
+    with db.write() as conn:
+        control.cancel(conn, job.id)
+        jobs.cancelled(conn, job.id, "w1")
+        control.delete(conn, job.id)
+        assert jobs.heartbeat(conn, job.id, "w1", LEASE_S).lost
+        assert jobs.signals(conn, job.id, "w1").lost
+        for end in (jobs.succeed, jobs.fail):
+            with pytest.raises(jobs.LeaseLost):
+                end(conn, job.id, "w1", {"code": "x", "message": "y"})
+
+
+def test_a_job_that_succeeded_is_shown_as_complete(db: Database) -> None:
+    job = add_running(db)
+    with db.write() as conn:
+        jobs.heartbeat(conn, job.id, "w1", LEASE_S, {"pass": 4, "fraction": 0.4})
+        done = jobs.succeed(conn, job.id, "w1", {}, {"pass": 9, "fraction": 0.9, "eta_seconds": 3.0})
+    assert done.progress == {"pass": 9, "fraction": 1.0, "eta_seconds": 0.0}

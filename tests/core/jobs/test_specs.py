@@ -67,7 +67,7 @@ def test_every_trainer_has_the_fields_of_the_contract(kind):
         ({"model": "No Spaces"}, "/model"),
         ({"model": "../etc"}, "/model"),
         ({"model": "x" * 65}, "/model"),
-        ({"corpus": "nonsense"}, "/corpus"),
+        ({"corpus": "non\nsense"}, "/corpus"),
         ({"seed": -1}, "/seed"),
         ({"seed": "1"}, "/seed"),
         ({"threads": 0}, "/threads"),
@@ -129,7 +129,7 @@ def test_an_unknown_trainer_is_pointed_at():
     assert raised.value.faults[0].pointer == "/trainer/kind"
 
 
-@pytest.mark.parametrize("dev", [{"fraction": 0}, {"fraction": 1}, {"fraction": 2.5}, {"corpus": "x"}, {}])
+@pytest.mark.parametrize("dev", [{"fraction": 0}, {"fraction": 1}, {"fraction": 2.5}, {"corpus": ""}, {}])
 def test_a_wrong_dev_set_is_pointed_at(dev):
     with pytest.raises(Invalid) as raised:
         parse_job({**LEAST, "dev": dev})

@@ -6,11 +6,13 @@ from functools import partial
 import pytest
 
 from tagsmith.core.base.errors import Conflict, NotFound
-from tagsmith.core.registry import aliases, generations, models
+from tagsmith.core.jobs import control, jobs
+from tagsmith.core.registry import aliases, generations, models, policies
+from tagsmith.core.registry.policies import PolicyRules, RetentionRules
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
 from tests.core.store.races import Attempt, race
-from tests.core.store.samples import add_version, new_version
+from tests.core.store.samples import add_job, add_version, new_version
 
 
 def generation(db: Database) -> int:
@@ -173,3 +175,54 @@ def test_every_change_of_what_is_served_raises_the_generation_once(db: Database)
     with pytest.raises(Conflict), db.write() as conn:
         models.delete_version(conn, "generations", 1)
     assert generation(db) == before + 6
+
+
+def test_a_deleted_model_is_gone_and_its_numbers_do_not_come_back(db: Database) -> None:
+    for _ in range(2):
+        add_version(db, "gone")
+    with db.write() as conn:
+        blob_id = models.blob_id(conn, "gone", 1)
+        aliases.move(conn, "gone", "champion", 1)
+        aliases.move(conn, "gone", "champion", 2)
+        policies.put(conn, "gone", PolicyRules(retention=RetentionRules(1, 0)))
+    with pytest.raises(Conflict, match="served as champion") as caught, db.write() as conn:
+        models.delete(conn, "gone")
+    assert caught.value.code == "model_in_use"
+    with db.write() as conn:
+        models.delete(conn, "gone", force=True)
+    with db.read() as conn:
+        for act in (models.get, policies.get, aliases.list_all, partial(models.versions, limit=5)):
+            with pytest.raises(NotFound):
+                act(conn, "gone")
+        assert "gone" not in generations.snapshot(conn)
+        assert "gone" not in {row.name for row in models.page(conn, 1000).data}
+        assert policies.retaining(conn) == []
+        with pytest.raises(NotFound):
+            blobs.get(conn, blob_id)
+    for act in (partial(models.delete, name="gone"), partial(models.hold, name="gone", number=1)):
+        with db.write() as conn, pytest.raises(NotFound):
+            act(conn)
+    made = add_version(db, "gone")
+    with db.write() as conn:
+        assert made.version == 3
+        assert aliases.move(conn, "gone", "champion", 3).seq == 3
+        assert policies.put(conn, "gone", PolicyRules(retention=RetentionRules(1, 0))).seq == 2
+        assert models.get(conn, "gone").versions == 1
+        models.delete(conn, "gone", force=True)
+    add_version(db, "gone")
+    with db.write() as conn:
+        assert aliases.move(conn, "gone", "next", 4).seq == 4
+
+
+def test_a_model_that_an_active_job_trains_or_uses_is_not_deleted_even_by_force(db: Database) -> None:
+    add_version(db, "busy")
+    training = add_job(db, model="busy")
+    with db.write() as conn:
+        using = jobs.create(conn, kind="evaluate", spec={}, uses=jobs.Uses(versions=[("busy", 1)]))
+    for job in (training, using):
+        with pytest.raises(Conflict, match="is in use by job_"), db.write() as conn:
+            models.delete(conn, "busy", force=True)
+        with db.write() as conn:
+            control.cancel(conn, job.id)
+    with db.write() as conn:
+        models.delete(conn, "busy")

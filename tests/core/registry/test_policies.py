@@ -3,8 +3,8 @@ from functools import partial
 import pytest
 
 from tagsmith.core.base.errors import Conflict, NotFound, Stale
-from tagsmith.core.jobs import jobs
 from tagsmith.core.registry import aliases, evaluations, models, policies
+from tagsmith.core.registry.evaluations import NewEvaluation
 from tagsmith.core.registry.policies import PolicyRules, PromotionRules
 from tagsmith.core.registry.promotion import PromotionRefused
 from tagsmith.core.store import corpora
@@ -59,7 +59,7 @@ def test_a_policy_and_the_deletion_of_its_corpus_at_once_never_both_go_through(d
         put, deleted = race(
             db,
             Attempt(partial(policies.put, model=name, rules=rules), NotFound),
-            Attempt(partial(corpora.delete, corpus_id=corpus), Conflict),
+            Attempt(partial(corpora.delete, reference=corpus), Conflict),
         )
         assert put != deleted
 
@@ -81,31 +81,39 @@ def test_no_alias_is_moved_past_a_policy_that_is_put_at_the_same_time(db: Databa
                 assert models.get(conn, name).aliases == {}
 
 
-def test_only_evaluations_that_ended_well_count_and_the_newest_of_them(db: Database) -> None:
-    version, corpus, other = add_version(db, "scored"), add_corpus(db).id, add_corpus(db).id
+def test_the_newest_scores_of_a_version_on_each_corpus_are_kept_and_outlive_job_and_corpus(
+    db: Database,
+) -> None:
+    add_version(db, "scored")
+    corpus, other = add_corpus(db).id, add_corpus(db)
 
-    def evaluated(on: str, f1: float, *, ended: bool = True) -> None:
+    def evaluated(on: str | None, f1: float) -> None:
+        metrics = {
+            "f1": f1,
+            "sentences": 2,
+            "by_type": {"NP": {"precision": 1.0, "recall": 2.0, "f1": f1, "gold": 3}},
+        }
+        score = NewEvaluation(on, None if on else 0.1, "f1", metrics, "job_x")
         with db.write() as conn:
-            job = jobs.create(
-                conn, kind="evaluate", spec={"corpus": on}, uses=jobs.Uses([on], [("scored", 1)])
-            )
-            jobs.claim(conn, job.id, "w", 30)
-            result = {"models": [{"model": "scored", "version": 1, "metrics": {"f1": f1}}]}
-            if ended:
-                jobs.succeed(conn, job.id, "w", result)
-            else:
-                jobs.fail(conn, job.id, "w", {"code": "x", "message": "y"})
+            evaluations.record(conn, "scored", 1, score)
 
-    def stored() -> float | None:
+    def stored() -> dict[str | None, float]:
         with db.read() as conn:
-            found = evaluations.metrics(conn, version, corpus)
-        return None if found is None else found["f1"]
+            return {each.corpus: each.score for each in models.version(conn, "scored", 1).evaluations}
 
-    evaluated(other, 1.0)
-    evaluated(corpus, 2.0, ended=False)
-    assert stored() is None
-    evaluated(corpus, 70.0)
-    evaluated(other, 3.0)
-    assert stored() == 70.0
-    evaluated(corpus, 60.0)
-    assert stored() == 60.0
+    assert stored() == {}
+    for on, f1 in ((None, 50.0), (other.id, 1.0), (corpus, 70.0), (other.id, 3.0), (corpus, 60.0)):
+        evaluated(on, f1)
+    assert list(stored().items()) == [(corpus, 60.0), (other.id, 3.0), (None, 50.0)]
+    with db.write() as conn:
+        corpora.delete(conn, other.id)
+        (_, kept, _) = models.version(conn, "scored", 1).evaluations
+        metrics = evaluations.metrics_on(conn, "scored", 1, corpus)
+    assert (kept.corpus_name, kept.corpus_number, kept.metric) == (other.name, other.number, "f1")
+    assert kept.types == {"NP": {"precision": 1.0, "recall": 2.0, "f1": 3.0, "support": 3}}
+    assert kept.metrics == {"f1": 3.0, "sentences": 2}
+    assert metrics is not None
+    assert metrics["by_type"]["NP"]["gold"] == 3
+    with db.write() as conn:
+        models.delete_version(conn, "scored", 1)
+        assert evaluations.of_versions(conn, "scored", [1]) == {1: ()}

@@ -8,10 +8,11 @@ import pytest
 
 from tagsmith.core.base.errors import Conflict, Invalid, NotFound, TagsmithError
 from tagsmith.core.jobs import jobs
+from tagsmith.core.registry import aliases, models
 from tagsmith.core.store import blobs, corpora
 from tagsmith.core.store.engine import Database
 from tests.core.store.races import Attempt, race
-from tests.core.store.samples import LEASE_S, add_corpus, add_job, corpus_row
+from tests.core.store.samples import LEASE_S, add_corpus, add_job, corpus_row, new_version
 
 
 def test_a_corpus_comes_back_as_stored_with_size_and_digest_of_its_text(db: Database) -> None:
@@ -26,7 +27,8 @@ def test_a_corpus_comes_back_as_stored_with_size_and_digest_of_its_text(db: Data
         assert b"".join(corpora.content(conn, row.id)) == text
         blob_id = corpora.blob_id(conn, row.id)
     assert b"".join(blobs.stream(db, blob_id)) == text
-    assert stored == dataclasses.replace(row, size_bytes=len(text), sha256=hashlib.sha256(text).hexdigest())
+    counted = {"number": 1, "size_bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    assert stored == dataclasses.replace(row, **counted)
     assert stored.created_at.utcoffset() == timedelta(0)
 
 
@@ -80,13 +82,95 @@ def test_a_corpus_cannot_be_deleted_under_a_job_until_that_has_ended(db: Databas
         assert jobs.get(conn, job.id).ended
 
 
+def upload(db: Database, name: str, text: bytes) -> corpora.CorpusRow:
+    row = dataclasses.replace(corpus_row(name), sha256=hashlib.sha256(text).hexdigest())
+    with db.write() as conn:
+        return corpora.insert(conn, row, [text])
+
+
+def test_uploads_under_a_name_are_numbered_and_a_number_is_never_used_twice(db: Database) -> None:
+    first, second, other = (upload(db, name, b"x O\n") for name in ("numbered", "numbered", "not numbered"))
+    assert (first.number, second.number, other.number) == (1, 2, 1)
+    with db.read() as conn:
+        found = [corpora.get(conn, each).id for each in ("numbered", "numbered:1", "numbered@2", first.id)]
+        assert [row.id for row in corpora.page(conn, 10, name="numbered").data] == [second.id, first.id]
+    assert found == [second.id, first.id, second.id, first.id]
+    with db.write() as conn:
+        assert corpora.delete(conn, "numbered").id == second.id
+        assert corpora.get(conn, "numbered").id == first.id
+    assert upload(db, "numbered", b"y O\n").number == 3
+
+
+def test_a_name_that_looks_like_a_number_of_another_does_not_hide_it(db: Database) -> None:
+    plain, tricky = upload(db, "hidden", b"x O\n"), upload(db, "hidden:1", b"y O\n")
+    alone = upload(db, "alone:7", b"y O\n")
+    with db.read() as conn:
+        assert corpora.get(conn, "hidden:1").id == plain.id
+        assert corpora.get(conn, "hidden:1:1").id == tricky.id
+        assert corpora.get(conn, "alone:7").id == alone.id
+
+
+def test_an_unknown_name_gets_a_suggestion_and_an_unknown_number_the_newest(db: Database) -> None:
+    upload(db, "wnut-train", b"x O\n")
+    with db.read() as conn:
+        with pytest.raises(NotFound, match="Did you mean wnut-train"):
+            corpora.get(conn, "wnut_trian")
+        with pytest.raises(NotFound, match="newest upload of wnut-train is 1"):
+            corpora.get(conn, "wnut-train:9")
+
+
+def test_equal_texts_share_a_blob_until_the_last_of_them_is_deleted(db: Database) -> None:
+    text = b"shared O\n" * 100
+    rows = [upload(db, name, text) for name in ("twice", "twice", "elsewhere")]
+    with db.read() as conn:
+        (blob_id,) = {corpora.blob_id(conn, row.id) for row in rows}
+    for row in rows:
+        with db.read() as conn:
+            assert b"".join(corpora.content(conn, row.id)) == text
+        with db.write() as conn:
+            corpora.delete(conn, row.id)
+    with db.read() as conn, pytest.raises(NotFound):
+        blobs.get(conn, blob_id)
+
+
+def test_sharing_a_text_while_its_last_corpus_is_deleted_never_loses_it(db: Database) -> None:
+    for turn in range(20):
+        text = f"race{turn} O\n".encode()
+        row, new = upload(db, "racing", text), corpus_row("racing")
+        new = dataclasses.replace(new, sha256=hashlib.sha256(text).hexdigest())
+        done = race(
+            db,
+            Attempt(partial(corpora.insert, row=new, chunks=[text]), TagsmithError),
+            Attempt(partial(corpora.delete, reference=row.id), TagsmithError),
+        )
+        assert done == [True, True]
+        with db.read() as conn:
+            assert b"".join(corpora.content(conn, new.id)) == text
+
+
+def test_a_corpus_that_a_served_version_was_trained_on_is_deleted_only_by_force(db: Database) -> None:
+    row = upload(db, "basis", b"x O\n")
+    with db.write() as conn:
+        trained = dataclasses.replace(new_version(), corpus=row.id)
+        made = models.publish(conn, "served", trained, [b"model"])
+        corpora.get(conn, row.id)
+        aliases.move(conn, "served", "champion", made.version)
+    said = "Version 1 of model served, which is served as champion, was trained on basis:1"
+    with pytest.raises(Conflict, match=said) as caught, db.write() as conn:
+        corpora.delete(conn, "basis")
+    assert caught.value.code == "corpus_in_use"
+    with db.write() as conn:
+        corpora.delete(conn, "basis", force=True)
+        assert models.version(conn, "served", made.version).corpus == row.id
+
+
 def test_creating_a_job_and_deleting_its_corpus_at_once_never_both_succeed(db: Database) -> None:
     for _ in range(20):
         corpus_id = add_corpus(db).id
         created, deleted = race(
             db,
             Attempt(partial(jobs.create, kind="train", spec={}, uses=jobs.Uses([corpus_id])), NotFound),
-            Attempt(partial(corpora.delete, corpus_id=corpus_id), TagsmithError),
+            Attempt(partial(corpora.delete, reference=corpus_id), TagsmithError),
         )
         assert created != deleted
 

@@ -7,9 +7,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from tagsmith.core.base.errors import Invalid
-from tagsmith.core.jobs import checkpoints, jobs
-from tagsmith.core.registry import generations
-from tagsmith.core.store import blobs, migrate, tables
+from tagsmith.core.jobs import checkpoints, control, jobs
+from tagsmith.core.registry import generations, models
+from tagsmith.core.store import blobs, corpora, migrate, tables
 from tagsmith.core.store.engine import Database, normal_url
 from tagsmith.core.store.states import State
 from tagsmith.core.store.tables import metadata
@@ -90,3 +90,67 @@ def test_a_database_of_the_first_revision_is_brought_up_with_its_rows_and_back(
         assert conn.execute(sa.select(tables.job.c.id)).scalar_one() == "job_old"
         assert conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one() == before
     db.dispose()
+
+
+def test_numbers_and_evaluations_are_made_from_what_is_stored_and_go_back(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url, "0010")
+    db = Database(empty_database_url)
+    at = datetime.now(UTC)
+    corpus = {"format": "conll", "sentences": 2, "tokens": 3, "columns": ["0"], "labels": ["B-NP", "O"]}
+    corpus |= {"sha256": "a", "size_bytes": 4, "report": {}, "created_at": at}
+    scores = {"sentences": 2, "f1": 70.0, "accuracy": 80.0, "by_type": {}}
+    newer = {**scores, "f1": 90.0}
+    job = {"kind": "evaluate", "state": "succeeded", "attempt": 1, "losses": 0, "last_seq": 1}
+    job |= {"cancel_requested": False, "created_at": at, "queued_at": at, "finished_at": at}
+    job |= {
+        "spec": {"corpus": "crp_2"},
+        "result": {"models": [{"model": "m", "version": 1, "metrics": newer}]},
+    }
+    version = {"sha256": "a", "size_bytes": 1, "active_features": 1, "train_seconds": 1.0, "trainer": {}}
+    version |= {
+        "seed": 1,
+        "code_version": "0",
+        "created_at": at,
+        "corpus": "crp_1",
+        "metrics": {"dev": scores},
+    }
+    with db.write() as conn:
+        for name in ("blb_1", "blb_2", "blb_3", "blb_m"):
+            blobs.write(conn, name, [name.encode()])
+        for name in ("1", "2", "3"):
+            own = {"id": f"crp_{name}", "name": "other" if name == "3" else "same", "blob_id": f"blb_{name}"}
+            conn.execute(tables.corpus.insert().values(**corpus, **own))
+        conn.execute(tables.model.insert().values(name="m", last_version=1, created_at=at))
+        spec = {"dev": {"corpus": "crp_2"}}
+        conn.execute(
+            tables.model_version.insert().values(model="m", version=1, spec=spec, blob_id="blb_m", **version)
+        )
+        conn.execute(tables.job.insert().values(id="job_01hzy3m5v8q2", **job))
+        conn.execute(tables.job_corpus.insert().values(job_id="job_01hzy3m5v8q2", corpus_id="crp_2"))
+        conn.execute(tables.model_policy.insert().values(model="m", seq=1, corpus="crp_2", updated_at=at))
+    migrate.upgrade(empty_database_url)
+    with db.write() as conn:
+        assert [str(corpora.get(conn, f"crp_{name}")) for name in "123"] == ["same:1", "same:2", "other:1"]
+        assert corpora.get(conn, "same").id == "crp_2"
+        assert control.resolve(conn, "m5v8q2") == "job_01hzy3m5v8q2"
+        found = models.version(conn, "m", 1)
+        assert (found.corpus_name, found.corpus_number) == ("same", 1)
+        (only,) = found.evaluations
+        assert (only.corpus, only.corpus_name, only.score, only.metric) == ("crp_2", "same", 90.0, "f1")
+        assert only.job_id == "job_01hzy3m5v8q2"
+        # A rebuilt table keeps the rows that refer to it.
+        assert conn.execute(sa.select(tables.job_corpus.c.corpus_id)).scalar_one() == "crp_2"
+        assert policies_of(conn) == ["crp_2"]
+        conn.execute(tables.corpus.update().where(tables.corpus.c.id == "crp_3").values(blob_id="blb_1"))
+    migrate.downgrade(empty_database_url, "0010")
+    with db.read() as conn:
+        ids = list(conn.scalars(sa.select(tables.corpus.c.blob_id).order_by(tables.corpus.c.id)))
+        assert len(set(ids)) == 3
+        assert b"".join(blobs.read(conn, ids[2])) == b"blb_1"
+        assert conn.execute(sa.select(tables.job_corpus.c.corpus_id)).scalar_one() == "crp_2"
+        assert policies_of(conn) == ["crp_2"]
+    db.dispose()
+
+
+def policies_of(conn: sa.Connection) -> list[str]:
+    return list(conn.scalars(sa.select(tables.model_policy.c.corpus)))

@@ -31,10 +31,12 @@ def compare(spec: CompareSpec, text: Corpus, **more: Any) -> Generator[Progress,
     return comparing.compare(spec.runs(), text, spec.dev.fraction, **more)
 
 
-def tune(spec: TuneSpec, text: Corpus, **more: Any) -> Generator[Progress, None, Tuned]:
+def tune(
+    spec: TuneSpec, text: Corpus, dev: Corpus | None = None, **more: Any
+) -> Generator[Progress, None, Tuned]:
     """Tune as a job with this spec does."""
-    wanted = {"folds": spec.folds, "seed": spec.seed, "train_best": spec.train is not None}
-    return tuning.tune(spec.candidates, text, **wanted, **more)
+    scoring = tuning.Folds(spec.folds or 0, spec.seed) if dev is None else dev
+    return tuning.tune(spec.candidates, text, scoring=scoring, train_best=spec.train is not None, **more)
 
 
 def driven(steps: Generator[Progress, None, R]) -> tuple[list[Progress], R]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tagsmith.core.base.errors import Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.jobs.kinds import parse_job
 from tagsmith.core.jobs.kinds.train import TrainSpec
@@ -203,3 +204,49 @@ def test_a_candidate_that_fails_is_passed_over(corpus: Corpus, monkeypatch: pyte
                 corpus,
             )
         )
+
+
+def test_on_a_dev_corpus_the_scores_are_those_of_training_with_it_and_so_is_the_version(
+    corpus: Corpus,
+) -> None:
+    learn, dev = corpus.split(0.25, seed=3)
+    spec = spec_of(**TRAINED, folds=None, dev={"corpus": "crp_b"})
+    said, tuned = runs.driven(runs.tune(spec, learn, dev))
+    assert tuned.result["folds"] is None
+    scores = []
+    for candidate, row in zip(spec.candidates, tuned.result["table"], strict=True):
+        alone = train(candidate.learning, learn, dev)
+        assert row["scores"] == [alone.metrics["dev"]["f1"]]
+        assert (row["mean"], row["deviation"]) == (row["scores"][0], None)
+        scores.append(row["mean"])
+    assert tuned.result["best"]["mean"] == max(scores)
+    assert tuned.trained is not None
+    assert tuned.trained.metrics["dev"]["f1"] == max(scores)
+    assert max(report.run.of for report in said if report.run is not None) == len(scores) + 1
+
+
+@pytest.mark.parametrize(
+    ("given", "folds", "dev"),
+    [
+        ({}, 4, None),
+        ({"folds": 3}, 3, None),
+        ({"dev": {"corpus": "d"}}, None, "d"),
+        ({"folds": None, "dev": {"corpus": "d"}}, None, "d"),
+        ({"folds": None, "dev": None}, 4, None),
+    ],
+)
+def test_a_search_has_folds_or_a_dev_corpus_and_says_so_when_stored(
+    given: dict[str, Any], folds: int | None, dev: str | None
+) -> None:
+    body = spec_of().model_dump(mode="json", exclude={"folds", "dev"})
+    spec = parse_job({**body, **given})
+    assert isinstance(spec, TuneSpec)
+    assert (spec.folds, spec.dev and spec.dev.corpus) == (folds, dev)
+    assert parse_job(spec.model_dump(mode="json")) == spec
+
+
+def test_folds_and_a_dev_corpus_exclude_each_other() -> None:
+    with pytest.raises(Invalid) as caught:
+        spec_of(dev={"corpus": "crp_b"})
+    (fault,) = caught.value.faults
+    assert (fault.pointer, "not both" in fault.reason) == ("/folds", True)

@@ -1,0 +1,82 @@
+"""The sentences of a stored corpus, for people to read."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import anyio.to_thread
+import numpy as np
+
+from tagsmith.app.deps import Runtime
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.sentences import Sentences
+from tagsmith.core.evaluate.spans import spans_of
+from tagsmith.core.store import corpora
+from tagsmith.core.store.paging import Page
+from tagsmith.wire import CorpusSentence, CorpusSpan
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceQuery:
+    """Which sentences to show: from number `offset` on, only those with a label or type, only faulty ones."""
+
+    offset: int
+    limit: int
+    label: str | None
+    faulty: bool
+
+
+async def page(runtime: Runtime, corpus_id: str, query: SentenceQuery) -> Page[CorpusSentence]:
+    """Read a page of sentences. The whole corpus is read, in a thread for uploads."""
+    work = partial(_page, runtime, corpus_id, query)
+    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
+
+
+def sample(corpus: Corpus, count: int) -> list[CorpusSentence]:
+    """Return the first sentences of a corpus."""
+    return readable(corpus, range(min(count, corpus.sentences)))
+
+
+def readable(corpus: Corpus, indices: "range | list[int]") -> list[CorpusSentence]:
+    """Return sentences as they are shown."""
+    sentences = Sentences(corpus)
+    names = [] if corpus.labels is None else corpus.labels.vocabulary.strings()
+    shown = []
+    for index in indices:
+        found = sentences.read(index)
+        spans = [CorpusSpan.model_validate(span) for span in spans_of(found.labels, names)] if names else []
+        shown.append(
+            CorpusSentence(
+                index=index, tokens=found.tokens, columns=found.columns, labels=found.labels, spans=spans
+            )
+        )
+    return shown
+
+
+def _page(runtime: Runtime, corpus_id: str, query: SentenceQuery) -> Page[CorpusSentence]:
+    settings = runtime.settings
+    with runtime.database.read() as conn:
+        row = corpora.get(conn, corpus_id)
+    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
+    corpus = corpora.load(runtime.database, row, **limits)
+    wanted = np.ones(corpus.sentences, np.bool_)
+    wanted[: query.offset] = False
+    if query.label is not None:
+        wanted &= _with_label(corpus, query.label)
+    if query.faulty:
+        faulty = np.zeros(corpus.sentences, np.bool_)
+        faulty[[fault["sentence"] for fault in row.report.get("bio_faults", ())]] = True
+        wanted &= faulty
+    found = np.flatnonzero(wanted)[: query.limit + 1].tolist()
+    more = len(found) > query.limit
+    return Page(readable(corpus, found[: query.limit]), str(found[query.limit]) if more else None)
+
+
+def _with_label(corpus: Corpus, label: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Mark the sentences with a label, given as it is or by its type: `PER` also finds `B-PER`."""
+    if corpus.labels is None:
+        return np.zeros(corpus.sentences, np.bool_)
+    names = corpus.labels.vocabulary.strings()
+    chosen = np.array([label in (name, name.partition("-")[2]) for name in names], np.bool_)
+    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen[corpus.labels.ids])])
+    marked: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.diff(counts[corpus.offsets]) > 0
+    return marked

@@ -1,0 +1,33 @@
+"""The beginning of a text, from which its format is recognised."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+#: How much of a text is looked at: hundreds of sentences, at negligible cost.
+HEAD_BYTES = 64 * 1024
+#: Lines that are looked at.
+MAX_LINES = 1000
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first bytes of a text; `whole` if the text has no more."""
+
+    data: bytes
+    whole: bool
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The first lines without their ends. A line that may be cut off is left out, unless it is the only one."""
+        text = self.data.removeprefix(_BYTE_ORDER_MARK).decode(errors="replace")
+        lines = text.split("\n")
+        if not self.whole and any(line.strip() for line in lines[:-1]):
+            lines.pop()
+        return [line.removesuffix("\r") for line in lines[:MAX_LINES]]
+
+    @cached_property
+    def filled(self) -> list[str]:
+        """The lines that are not blank."""
+        return [line for line in self.lines if line.strip()]
