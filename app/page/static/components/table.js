@@ -1,0 +1,69 @@
+// Tables: numbers on the right, columns that can be sorted, wide ones scroll.
+
+import { fill, h } from "../dom.js";
+
+/**
+ * @template Row
+ * @typedef {object} Column
+ * @property {string} name The heading.
+ * @property {(row: Row) => any} show Text or an element.
+ * @property {(row: Row) => any} [value] What to sort by; without it the column is not sorted.
+ * @property {boolean} [right] Whether it holds numbers.
+ */
+
+/**
+ * @template Row
+ * @param {string} caption For those who cannot see where the table stands.
+ * @param {Column<Row>[]} columns
+ * @param {Row[]} rows
+ * @param {{ rowClass?: (row: Row) => string, sorted?: { column: number, up: boolean } }} [options]
+ */
+export function table(caption, columns, rows, { rowClass = () => "", sorted = undefined } = {}) {
+  const body = h("tbody");
+  const head = h("tr");
+  let order = sorted;
+
+  function draw() {
+    fill(head, ...columns.map((column, i) => h("th", {
+      scope: "col", class: column.right ? "right" : "",
+      "aria-sort": order?.column === i ? (order.up ? "ascending" : "descending") : null,
+    }, column.value
+      ? h("button", { type: "button", class: "sort", onclick: () => sortBy(i) },
+        column.name, h("span", { "aria-hidden": "true" }, order?.column === i ? (order.up ? " ▲" : " ▼") : ""))
+      : column.name)));
+    fill(body, ...arranged().map((row) => h("tr", { class: rowClass(row) },
+      ...columns.map((column) => h("td", { class: column.right ? "right" : "" }, column.show(row))))));
+  }
+
+  function arranged() {
+    if (order === undefined) return rows;
+    const { value } = columns[order.column];
+    const sign = order.up ? 1 : -1;
+    return [...rows].sort((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      if (x == null || y == null) return Number(x == null) - Number(y == null);
+      return sign * (typeof x === "number" ? x - y : String(x).localeCompare(String(y)));
+    });
+  }
+
+  function sortBy(column) {
+    // Numbers are first sorted from the largest.
+    order = { column, up: order?.column === column ? !order.up : !columns[column].right };
+    draw();
+    head.querySelectorAll("th")[column].querySelector("button")?.focus();
+  }
+
+  draw();
+  return scrolling(caption, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), body));
+}
+
+/** A box that scrolls sideways, also by keyboard. */
+export function scrolling(label, content) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, content);
+}
+
+/** Names and values below each other. */
+export function facts(entries) {
+  return h("dl", { class: "facts" }, ...entries.filter(Boolean).map(([name, value]) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
