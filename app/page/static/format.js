@@ -18,9 +18,26 @@ export function compact(value) {
   return value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 1 ? 4 : 2 });
 }
 
-/** A probability as a percentage. */
+/** A probability as a percentage. Only what is certain is 100 %. */
 export function percent(value) {
-  return typeof value === "number" ? `${number(100 * value)} %` : "";
+  if (typeof value !== "number") return "";
+  return value > 0.995 && value < 1 ? ">99 %" : `${number(100 * value)} %`;
+}
+
+/** A number with its sign. */
+export function signed(value, digits = 2) {
+  return typeof value === "number" ? `${value > 0 ? "+" : ""}${number(value, digits)}` : "–";
+}
+
+/** The probability of a test. */
+export function pValue(value) {
+  return typeof value === "number" && value < 0.0001 ? "<0.0001" : number(value, 4);
+}
+
+/** Columns by their names, if they have any: "2: word, pos". */
+export function columnsOf(columns) {
+  const named = columns.some((each, i) => each !== String(i));
+  return named ? `${columns.length}: ${columns.join(", ")}` : String(columns.length);
 }
 
 export function bytes(value) {
@@ -31,6 +48,7 @@ export function bytes(value) {
 
 export function seconds(value) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
+  if (value < 0.1) return `${number(1000 * value, value < 0.01 ? 1 : 0)} ms`;
   if (value < 100) return `${number(value, value < 10 ? 1 : 0)} s`;
   return value < 6000 ? `${number(value / 60)} min` : `${number(value / 3600, 1)} h`;
 }

@@ -42,7 +42,7 @@ export async function trainers() {
       name, type: each.type ?? "object", default: each.default, description: each.description ?? "",
       choices: each.enum, minimum: each.minimum, maximum: each.maximum,
     }));
-    return { kind, summary: (schema.description ?? "").split("\n")[0], fields };
+    return { kind, summary: "", fields };
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { quoted } from "./format.js";
-import { spansOf } from "./components/spans.js";
+import { spanKey, spansOf } from "./components/spans.js";
 
 const ALTERNATIVES = 5;
 
@@ -45,8 +45,7 @@ export async function tag(model, body, signal) {
     return {
       reference, tokens, spans: drawn, text: typeof body.text === "string" ? body.text : body.text?.[i],
       offsets: found.offsets?.[i], words: words !== undefined, calibrated: found.calibrated !== false,
-      alternatives: plain || words ? [] : (nbest?.spans ?? []).map((each, j) =>
-        ({ spans: each, probability: nbest.probabilities[j] })),
+      alternatives: plain || words || !nbest ? [] : distinct(nbest),
     };
   });
 }
@@ -55,12 +54,6 @@ export async function tag(model, body, signal) {
 export async function explain(reference, body, sentence, token) {
   const found = await call("/tag", { method: "POST", body: { model: reference, ...body, explain: [[sentence, token]] } });
   return found.explain[0];
-}
-
-/** Mark spans that another version does not have. */
-export function marked(spans, others) {
-  const known = new Set(others.map((each) => `${each.type} ${each.start} ${each.stop}`));
-  return spans.map((each) => ({ ...each, differs: !known.has(`${each.type} ${each.start} ${each.stop}`) }));
 }
 
 /** An example body as text to type. */
@@ -84,6 +77,18 @@ export function asCode(model, body) {
     Python: `from tagsmith import Client\n\n${python}`,
     "Command line": `printf '%s\\n' ${quoted(input)} | tagsmith tag ${model}`,
   };
+}
+
+/** Sequences of tags that give the same spans count as one. */
+function distinct({ spans, probabilities }) {
+  const found = new Map();
+  spans.forEach((each, i) => {
+    const name = each.map(spanKey).join("; ");
+    const known = found.get(name);
+    if (known) known.probability += probabilities[i];
+    else found.set(name, { spans: each, probability: probabilities[i] });
+  });
+  return [...found.values()];
 }
 
 function sentencesOf(typed) {

@@ -2,7 +2,7 @@
 
 import { at, call } from "../api.js";
 import { h } from "../dom.js";
-import { number } from "../format.js";
+import { number, signed } from "../format.js";
 import { scoredCorpora, scoreOn } from "../evaluations.js";
 import { confirmed } from "./dialog.js";
 import { toast } from "./toast.js";
@@ -49,7 +49,7 @@ function consequences(name, alias, from, next, versions) {
     const [old, now] = [before && scoreOn(before, corpus), scoreOn(next, corpus)];
     const change = typeof old === "number" && typeof now === "number" ? now - old : undefined;
     return h("li", {}, `${title}: ${number(old, 2)} → ${number(now, 2)}`,
-      change !== undefined && h("b", { class: change < 0 ? "worse" : "better" }, ` ${change > 0 ? "+" : ""}${number(change, 2)}`));
+      change !== undefined && h("b", { class: change < 0 ? "worse" : "better" }, ` ${signed(change)}`));
   });
   return h("div", { class: "consequences" },
     h("p", {}, h("strong", {}, `${name}@${alias}: ${from === undefined ? "new" : `v${from}`} → v${next.version}`)),

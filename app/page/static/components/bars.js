@@ -1,7 +1,7 @@
 // Horizontal bars with names and values, histograms, and dots with whiskers.
 
 import { h, svg } from "../dom.js";
-import { number } from "../format.js";
+import { number, signed } from "../format.js";
 import { labelClass } from "../colours.js";
 import { linear } from "./scale.js";
 
@@ -44,7 +44,7 @@ export function balance(caption, rows) {
         class: value < 0 ? "bar against" : "bar for",
         style: { width: `${(50 * Math.abs(value)) / most}%`, "margin-left": value < 0 ? `${50 - (50 * -value) / most}%` : "50%" },
       })),
-      h("td", { class: "right" }, `${value > 0 ? "+" : ""}${number(value, 2)}`)))));
+      h("td", { class: "right" }, signed(value))))));
 }
 
 /**
@@ -57,22 +57,22 @@ export function lengths(histogram) {
   const width = Math.max(1, Math.ceil(longest / 30));
   const bins = new Array(Math.floor(longest / width) + 1).fill(0);
   for (const [length, count] of pairs) bins[Math.floor(length / width)] += count;
-  const [w, hgt, left, bottom] = [480, 180, 48, 36];
-  const up = linear(0, Math.max(...bins, 1), 4);
-  const step = (w - left) / bins.length;
-  const y = (value) => 8 + (1 - up.place(value)) * (hgt - 8 - bottom);
-  const every = Math.ceil(bins.length / 8);
-  return svg("svg", { class: "chart histogram", viewBox: `0 0 ${w} ${hgt}`, role: "img",
-    "aria-label": `Sentence lengths: the longest sentence has ${longest} tokens` },
-  ...up.ticks.flatMap((tick) => [
-    svg("line", { x1: left, x2: w, y1: y(tick), y2: y(tick), class: "grid" }),
-    svg("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, number(tick))]),
-  ...bins.map((count, i) => svg("rect", { x: left + i * step + 0.5, width: Math.max(1, step - 1), y: y(count),
-    height: y(0) - y(count), class: "column" },
-  svg("title", {}, `${width > 1 ? `${i * width} to ${(i + 1) * width - 1}` : i} tokens: ${number(count)} sentences`))),
-  ...bins.map((_, i) => i % every === 0 && svg("text", { x: left + (i + 0.5) * step, y: hgt - bottom + 16,
-    "text-anchor": "middle" }, i * width)),
-  svg("text", { x: (left + w) / 2, y: hgt - 4, "text-anchor": "middle" }, "tokens per sentence"));
+  const [height, bottom] = [180, 40];
+  const up = linear(0, Math.max(...bins, 1), 4, true);
+  const y = (value) => 8 + (1 - up.place(value)) * (height - 8 - bottom);
+  const x = (place) => `${(100 * place) / bins.length}%`;
+  const every = Math.ceil(bins.length / 6);
+  return h("div", { class: "histogram" },
+    svg("svg", { class: "chart", height, "aria-hidden": "true" }, ...up.ticks.map((tick) =>
+      svg("text", { x: 40, y: y(tick) + 4, "text-anchor": "end" }, number(tick)))),
+    svg("svg", { class: "chart", height, role: "img",
+      "aria-label": `Sentence lengths: the longest sentence has ${longest} tokens` },
+    ...up.ticks.map((tick) => svg("line", { x1: 0, x2: "100%", y1: y(tick), y2: y(tick), class: "grid" })),
+    ...bins.map((count, i) => svg("rect", { x: x(i + 0.04), width: x(0.92), y: y(count), height: y(0) - y(count), class: "column" },
+      svg("title", {}, `${width > 1 ? `${i * width} to ${(i + 1) * width - 1}` : i} tokens: ${number(count)} sentences`))),
+    ...bins.map((_, i) => i % every === 0 && i < bins.length - 1 && svg("text", { x: x(i + 0.5), y: height - bottom + 16,
+      "text-anchor": i === 0 ? "start" : "middle" }, i * width)),
+    svg("text", { x: "50%", y: height - 6, "text-anchor": "middle" }, "tokens per sentence")));
 }
 
 /**

@@ -84,7 +84,7 @@ export function chart({ title, x: xName, y: yName, log = false, logX = false, fr
     }
     const xs = all.map(([x]) => x);
     const across = logX ? scaleOf(xs, { log: true })
-      : fromZero && zoom === null ? linear(0, Math.max(extent(xs)[1], 1e-9), width < 400 ? 4 : 6) : around(extent(xs));
+      : fromZero && zoom === null ? ticked(0, Math.max(extent(xs)[1], 1e-9)) : around(extent(xs));
     const up = scaleOf(all.map(([, y]) => y), { log });
     const x = (value) => LEFT + across.place(value) * (width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - up.place(value)) * (HEIGHT - TOP - BOTTOM);
@@ -97,7 +97,11 @@ export function chart({ title, x: xName, y: yName, log = false, logX = false, fr
   }
 
   function around([low, high]) {
-    return low === high ? linear(low - 1, high + 1) : linear(low, high, width < 400 ? 4 : 6);
+    return low === high ? ticked(low - 1, high + 1) : ticked(low, high);
+  }
+
+  function ticked(low, high) {
+    return linear(low, high, width < 400 ? 4 : 6, xName === "passes");
   }
 
   function axes(across, up, x, y) {

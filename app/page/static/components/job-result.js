@@ -2,11 +2,11 @@
 
 import { at, download } from "../api.js";
 import { button, fill, h, panel, select } from "../dom.js";
-import { bytes, number, scoreName, scoreOf, seconds } from "../format.js";
+import { bytes, number, pValue, scoreName, scoreOf, seconds, signed } from "../format.js";
 import { labelClass } from "../colours.js";
 import { whiskers } from "./bars.js";
 import { confusion } from "./confusion.js";
-import { marked, spansOf } from "./spans.js";
+import { differing, marked, spansOf } from "./spans.js";
 import { facts, table } from "./table.js";
 
 const SHOWN = 10;
@@ -59,8 +59,8 @@ function evaluate(result) {
       { name: "Pair", show: (each) => `${each.base} → ${each.head}` },
       { name: "F1 difference", right: true, show: (each) => signed(each.bootstrap?.difference), value: (each) => each.bootstrap?.difference },
       { name: "95 % interval", right: true, show: (each) => `${signed(each.bootstrap?.low)} to ${signed(each.bootstrap?.high)}` },
-      { name: "p (bootstrap)", right: true, show: (each) => number(each.bootstrap?.p_value, 4), value: (each) => each.bootstrap?.p_value },
-      { name: "p (McNemar)", right: true, show: (each) => number(each.mcnemar?.p_value, 4), value: (each) => each.mcnemar?.p_value },
+      { name: "p (bootstrap)", right: true, show: (each) => pValue(each.bootstrap?.p_value), value: (each) => each.bootstrap?.p_value },
+      { name: "p (McNemar)", right: true, show: (each) => pValue(each.mcnemar?.p_value), value: (each) => each.mcnemar?.p_value },
     ], result.pairs)),
     names.length > 1 && h("label", { class: "inline" }, "Details of ", select(names, names[0], choose)),
     detail);
@@ -94,11 +94,6 @@ function mistakes(wrong) {
   }
 }
 
-function differing(spans, others) {
-  const known = new Set(others.map((each) => `${each.type} ${each.start} ${each.stop}`));
-  return spans.map((each) => ({ ...each, differs: !known.has(`${each.type} ${each.start} ${each.stop}`) }));
-}
-
 function compare(result) {
   const best = Math.max(...result.table.map((row) => row.score ?? -1));
   return panel("Runs", table("Runs, best score first", [
@@ -108,7 +103,7 @@ function compare(result) {
     { name: "Accuracy", right: true, show: (row) => number(row.accuracy, 2), value: (row) => row.accuracy },
     { name: "Passes", right: true, show: (row) => number(row.passes), value: (row) => row.passes },
     { name: "Passes to near", right: true, show: (row) => number(row.passes_to_near), value: (row) => row.passes_to_near },
-    { name: "Seconds", right: true, show: (row) => number(row.seconds, 2), value: (row) => row.seconds },
+    { name: "Training", right: true, show: (row) => seconds(row.seconds), value: (row) => row.seconds },
     { name: "Active features", right: true, show: (row) => number(row.active_features), value: (row) => row.active_features },
     { name: "Objective", right: true, show: (row) => number(row.objective, 1), value: (row) => row.objective },
   ], result.table, { sorted: { column: 2, up: false }, rowClass: (row) => (row.score === best ? "best" : "") }));
@@ -122,10 +117,10 @@ function tune(result) {
     panel("Candidates", table("Candidates, best first", [
       { name: "Candidate", right: true, show: (row) => number(row.candidate), value: (row) => row.candidate },
       ...fields.map((each) => ({ name: short(each), right: true, show: (row) => JSON.stringify(row.values[each]), value: (row) => row.values[each] })),
-      { name: `Mean ${result.score}`, right: true, show: (row) => (row.error ? String(row.error.message ?? row.error) : number(row.mean, 2)), value: (row) => row.mean },
+      { name: `Mean ${result.score === "f1" ? "F1" : result.score}`, right: true, show: (row) => (row.error ? String(row.error.message ?? row.error) : number(row.mean, 2)), value: (row) => row.mean },
       { name: "Deviation", right: true, show: (row) => number(row.deviation, 2), value: (row) => row.deviation },
       { name: "Passes", right: true, show: (row) => number(row.passes, 1), value: (row) => row.passes },
-      { name: "Seconds", right: true, show: (row) => number(row.seconds, 2), value: (row) => row.seconds },
+      { name: "Training", right: true, show: (row) => seconds(row.seconds), value: (row) => row.seconds },
     ], result.table, { sorted: { column: fields.length + 1, up: false }, rowClass: (row) => (row.candidate === result.best?.candidate ? "best" : "") })),
     scored.length > 1 && panel("Mean and deviation of the folds", whiskers("Scores of candidates", scored.slice(0, 20).map((row) =>
       ({ name: text(row), mean: row.mean, deviation: row.deviation ?? 0, best: row.candidate === result.best?.candidate })))),
@@ -140,8 +135,4 @@ function tag(result, job) {
 
 function short(path) {
   return path.replace(/^(trainer|features|stop)\./, "");
-}
-
-function signed(value) {
-  return typeof value === "number" ? `${value > 0 ? "+" : ""}${number(value, 2)}` : "–";
 }

@@ -10,7 +10,9 @@ const WORDS = { pause: "Pause", resume: "Resume", cancel: "Cancel job", retry: "
 
 /** "train cites" */
 export function titleOf(job) {
-  return `${job.kind} ${job.model ?? (job.spec.models ?? []).join(", ")}`.trim();
+  const { kind, model, spec } = job;
+  const what = { compare: `${spec.trainers?.length} trainers`, tune: spec.trainer?.kind }[kind];
+  return `${kind} ${what ?? model ?? (spec.models ?? []).join(", ")}`.trim();
 }
 
 export function state(job) {
@@ -33,17 +35,23 @@ export function outcome(job) {
   if (job.state === "failed") return job.error?.message ?? "failed";
   if (job.state !== "succeeded" || !job.result) return "";
   const { result } = job;
-  if (job.kind === "train") return `version ${result.version}, score ${number(scoreOf(result.metrics?.dev), 2)}`;
+  if (job.kind === "train") return `${result.model}:${result.version}${result.promoted ? `, promoted to ${result.promoted}` : ""}`;
   if (job.kind === "evaluate") return result.models.map((each) => `${each.model}:${each.version} ${number(scoreOf(each.metrics), 2)}`).join(", ");
-  if (job.kind === "compare") return `best ${best(result.table)}`;
-  if (job.kind === "tune") return `best ${number(result.best?.mean, 2)}`;
+  if (job.kind === "compare") return `best: ${best(result.table)?.name ?? "none"}`;
+  if (job.kind === "tune") return `best: ${Object.entries(result.best?.values ?? {}).map(([name, value]) => `${name.split(".").at(-1)} ${JSON.stringify(value)}`).join(", ")}`;
   if (job.kind === "tag") return `${number(result.sentences)} sentences`;
   return "done";
 }
 
+/** The score of a job, or of its last pass. */
+export function scoreOfJob({ kind, result, progress }) {
+  if (kind === "compare" && result) return best(result.table)?.score;
+  if (kind === "tune" && result) return result.best?.mean;
+  return scoreOf(result?.metrics?.dev ?? progress?.dev);
+}
+
 function best(rows) {
-  const top = rows.filter((row) => row.score != null).sort((a, b) => b.score - a.score)[0];
-  return top ? `${top.name} ${number(top.score, 2)}` : "none";
+  return rows.filter((row) => row.score != null).sort((a, b) => b.score - a.score)[0];
 }
 
 /**

@@ -29,8 +29,8 @@ export function extent(values) {
 }
 
 /** @returns {Scale} */
-export function linear(low, high, count = 5) {
-  const step = roundStep((high - low) / count);
+export function linear(low, high, count = 5, whole = false) {
+  const step = whole ? Math.max(1, roundStep((high - low) / count, [1, 2, 5, 10])) : roundStep((high - low) / count);
   const ticks = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) {
     ticks.push(Number((i * step).toPrecision(12)));
@@ -49,8 +49,8 @@ function logarithmic(low, high) {
   return { low, high, place: (value) => Math.log(value / low) / Math.log(high / low), ticks };
 }
 
-function roundStep(least) {
+function roundStep(least, multiples = [1, 2, 2.5, 5, 10]) {
   if (!(least > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 2.5, 5, 10].map((m) => m * power).find((step) => step >= least * 0.999) ?? 10 * power;
+  return multiples.map((m) => m * power).find((step) => step >= least * 0.999) ?? 10 * power;
 }

@@ -80,6 +80,17 @@ export function spansOf(labels) {
   return found;
 }
 
+/** Mark spans that are not among others. @param {Span[]} spans @param {Span[]} others */
+export function differing(spans, others) {
+  const known = new Set(others.map(spanKey));
+  return spans.map((each) => ({ ...each, differs: !known.has(spanKey(each)) }));
+}
+
+/** @param {Span} span */
+export function spanKey({ type, start, stop }) {
+  return `${type} ${start} ${stop}`;
+}
+
 function mark(span, inside) {
   const { type, probability, differs } = span;
   const weak = probability !== undefined && probability < WEAK;

@@ -1,6 +1,9 @@
-// Tables: numbers on the right, columns that can be sorted, wide ones scroll.
+// Tables: numbers on the right, columns that can be sorted. On a phone the rows of a wide one become cards.
 
 import { fill, h } from "../dom.js";
+
+// With more columns than this, rows become cards on a phone.
+const NARROW = 5;
 
 /**
  * @template Row
@@ -19,20 +22,22 @@ import { fill, h } from "../dom.js";
  * @param {{ rowClass?: (row: Row) => string, sorted?: { column: number, up: boolean } }} [options]
  */
 export function table(caption, columns, rows, { rowClass = () => "", sorted = undefined } = {}) {
-  const body = h("tbody");
-  const head = h("tr");
+  // Cards are no table to the browser any more: the roles keep it one for those who listen.
+  const body = h("tbody", { role: "rowgroup" });
+  const head = h("tr", { role: "row" });
   let order = sorted;
 
   function draw() {
     fill(head, ...columns.map((column, i) => h("th", {
-      scope: "col", class: column.right ? "right" : "",
+      scope: "col", role: "columnheader", class: column.right ? "right" : "",
       "aria-sort": order?.column === i ? (order.up ? "ascending" : "descending") : null,
     }, column.value
       ? h("button", { type: "button", class: "sort", onclick: () => sortBy(i) },
         column.name, h("span", { "aria-hidden": "true" }, order?.column === i ? (order.up ? " ▲" : " ▼") : ""))
       : column.name)));
-    fill(body, ...arranged().map((row) => h("tr", { class: rowClass(row) },
-      ...columns.map((column) => h("td", { class: column.right ? "right" : "" }, column.show(row))))));
+    fill(body, ...arranged().map((row) => h("tr", { role: "row", class: rowClass(row) },
+      ...columns.map((column) => h("td", { role: "cell", class: column.right ? "right" : "", "data-name": column.name },
+        column.show(row))))));
   }
 
   function arranged() {
@@ -54,7 +59,9 @@ export function table(caption, columns, rows, { rowClass = () => "", sorted = un
   }
 
   draw();
-  return scrolling(caption, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), body));
+  const made = h("table", { role: "table", class: columns.length > NARROW ? "cards" : "" },
+    h("caption", { class: "unseen" }, caption), h("thead", { role: "rowgroup" }, head), body);
+  return scrolling(caption, made);
 }
 
 /** A box that scrolls sideways, also by keyboard. */

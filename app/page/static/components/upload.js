@@ -2,7 +2,8 @@
 
 import { send } from "../api.js";
 import { field, fill, h, select } from "../dom.js";
-import { bytes, number } from "../format.js";
+import { typesOf } from "../colours.js";
+import { bytes, columnsOf, number } from "../format.js";
 import { go } from "../router.js";
 import { formats, offers } from "../state.js";
 import { opened } from "./dialog.js";
@@ -91,14 +92,15 @@ export async function uploadSample() {
 
 /** What the server recognised. */
 function shown(found, cut, options, inspect) {
-  const more = found.labels.length - SHOWN_LABELS;
-  const labels = found.labels.slice(0, SHOWN_LABELS).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const types = typesOf(found.labels);
+  const more = types.length - SHOWN_LABELS;
+  const labels = types.slice(0, SHOWN_LABELS).join(", ") + (more > 0 ? ` and ${more} more` : "");
   const faults = found.report?.bio_fault_count ?? 0;
   return [
     facts([
       ["Recognised as", found.format],
       ["Sentences", number(found.sentences)], ["Tokens", number(found.tokens)],
-      ["Columns", found.columns.join(", ")],
+      ["Columns", columnsOf(found.columns)],
       ["Labels", labels || "none"],
     ]),
     cut && h("p", { class: "quiet" }, `Counted in the first ${bytes(INSPECTED_BYTES)}.`),

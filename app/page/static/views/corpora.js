@@ -8,7 +8,7 @@ import { table } from "../components/table.js";
 import { upload, uploadSample } from "../components/upload.js";
 import { to } from "../router.js";
 import { corpora } from "../state.js";
-import { typeOf } from "../colours.js";
+import { typesOf } from "../colours.js";
 
 const SHOWN_TYPES = 5;
 
@@ -28,7 +28,7 @@ export async function show(box) {
       { name: "Sentences", right: true, show: (each) => number(each.sentences), value: (each) => each.sentences },
       { name: "Tokens", right: true, show: (each) => number(each.tokens), value: (each) => each.tokens },
       { name: "Columns", right: true, show: (each) => number(each.columns.length), value: (each) => each.columns.length },
-      { name: "Labels", show: typesOf },
+      { name: "Labels", show: shortTypes },
       { name: "Format", show: (each) => each.format, value: (each) => each.format },
       { name: "Size", right: true, show: (each) => bytes(each.size_bytes), value: (each) => each.size_bytes },
       { name: "Uploaded", show: (each) => ago(each.created_at), value: (each) => each.created_at },
@@ -36,8 +36,8 @@ export async function show(box) {
 }
 
 /** The types of labels, shortened. */
-export function typesOf({ labels }) {
-  const types = [...new Set(labels.filter((each) => each !== "O").map(typeOf))];
+function shortTypes({ labels }) {
+  const types = typesOf(labels);
   if (types.length === 0) return h("span", { class: "quiet" }, "none");
   const more = types.length - SHOWN_TYPES;
   return h("span", { title: types.join(", ") }, types.slice(0, SHOWN_TYPES).join(", "), more > 0 && ` and ${more} more`);

@@ -2,7 +2,7 @@
 
 import { at, call, download } from "../api.js";
 import { action, button, field, fill, h, panel, select } from "../dom.js";
-import { bytes, corpusName, number, time } from "../format.js";
+import { bytes, columnsOf, corpusName, number, time } from "../format.js";
 import { labelBars, lengths } from "../components/bars.js";
 import { confirmed } from "../components/dialog.js";
 import { labelled } from "../components/spans.js";
@@ -29,7 +29,7 @@ export async function show(box, { path: [, reference] }, signal) {
     said,
     facts([
       ["Sentences", number(corpus.sentences)], ["Tokens", number(corpus.tokens)],
-      ["Columns", corpus.columns.join(", ")], ["Label coding", report.label_scheme ?? (corpus.labels.length ? "plain classes" : "no labels")],
+      ["Columns", columnsOf(corpus.columns)], ["Label coding", report.label_scheme ?? (corpus.labels.length ? "plain classes" : "no labels")],
       ["Format", corpus.format], ["Size", bytes(corpus.size_bytes)], ["Uploaded", time(corpus.created_at)],
     ]),
     h("div", { class: "sides" },
@@ -53,7 +53,7 @@ export async function show(box, { path: [, reference] }, signal) {
 
 function quality(report) {
   const columns = Object.entries(report.vocabulary_sizes).filter(([name]) => name !== "label")
-    .map(([name, size]) => [`Distinct values, column ${name}`, number(size)]);
+    .map(([name, size]) => [name === "0" ? "Distinct words" : `Distinct values of ${name}`, number(size)]);
   return facts([...columns, ["Duplicate sentences", number(report.duplicate_sentences)],
     ["Conflicting sentences", number(report.conflicting_sentences)], ["Repaired labels", number(report.repaired_labels)]]);
 }

@@ -2,7 +2,7 @@
 
 import { at, call } from "../api.js";
 import { action, fill, h, panel } from "../dom.js";
-import { number } from "../format.js";
+import { number, signed } from "../format.js";
 import { facts, table } from "../components/table.js";
 import { to } from "../router.js";
 import { playgroundOf } from "./playground.js";
@@ -12,16 +12,16 @@ export async function show(box, { path: [, name, , base, head] }, signal) {
   const query = new URLSearchParams({ base, head, top: "30" });
   const found = await call(`${at("models", name)}/compare?${query}`, { signal });
   document.title = `${name}: v${base} and v${head} · Tagsmith`;
-  const scores = found.metrics.filter(({ name: each }) => /(^|\.)(f1|accuracy|precision|recall)$/.test(each));
+  const scores = found.metrics.filter(({ name: each }) => /^\w+\.(f1|accuracy|precision|recall)$|\.by_type\..*\.f1$/.test(each));
   const { weights } = found;
   fill(box,
     h("div", { class: "row spread" }, h("h1", {}, `${name}: v${base} → v${head}`),
       h("div", { class: "row" }, action("Both in the playground", playgroundOf(`${name}:${base}`, `${name}:${head}`)),
         action("Back to the model", to(["models", name])))),
     panel("Scores", scores.length === 0 ? h("p", { class: "quiet" }, "Neither version has scores.") : table("Scores", [
-      { name: "Metric", show: (each) => each.name.replace("by_type.", "").replaceAll(".", " "), value: (each) => each.name },
+      { name: "Metric", show: (each) => titleOf(each.name), value: (each) => each.name },
       ...sides("base", "head", base, head, 2),
-      { name: "Change", right: true, show: (each) => h("b", { class: each.change < 0 ? "worse" : "better" }, signed(each.change)), value: (each) => each.change },
+      { name: "Change", right: true, show: (each) => h("b", { class: each.change < 0 ? "worse" : each.change > 0 ? "better" : "quiet" }, signed(each.change)), value: (each) => each.change },
     ], scores)),
     panel("Spec", found.spec.length === 0 ? h("p", { class: "quiet" }, "The same spec.") : table("Differences of the spec", [
       { name: "Field", show: (each) => h("code", {}, each.pointer), value: (each) => each.pointer },
@@ -44,8 +44,10 @@ function sides(first, second, base, head, digits) {
     name: `v${version}`, right: true, show: (each) => number(each[key], digits), value: (each) => each[key] }));
 }
 
-function signed(value) {
-  return typeof value === "number" ? `${value > 0 ? "+" : ""}${number(value, 2)}` : "–";
+/** "dev.by_type.PER.f1" is shown as "F1 of PER on dev". */
+function titleOf(metric) {
+  const [, corpus, type, name] = /^([^.]+)\.(?:by_type\.(.+)\.)?(\w+)$/.exec(metric) ?? [null, metric, undefined, ""];
+  return `${name === "f1" ? "F1" : name}${type === undefined ? "" : ` of ${type}`} on ${corpus}`;
 }
 
 function text(value) {

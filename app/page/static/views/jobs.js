@@ -2,8 +2,8 @@
 
 import { call } from "../api.js";
 import { action, button, fill, h, refill, select } from "../dom.js";
-import { ago, number, scoreOf, shortId } from "../format.js";
-import { ENDED, outcome, progressOf, state, titleOf } from "../components/job-state.js";
+import { ago, number, shortId } from "../format.js";
+import { ENDED, outcome, progressOf, scoreOfJob, state, titleOf } from "../components/job-state.js";
 import { table } from "../components/table.js";
 import { notice } from "../components/toast.js";
 import { note, to } from "../router.js";
@@ -58,7 +58,7 @@ export async function show(box, { query }, signal) {
       { name: "Job", show: (job) => h("a", { href: to(["jobs", job.id]), "data-key": job.id, title: job.id }, titleOf(job)) },
       { name: "State", show: state },
       { name: "Progress or result", show: (job) => (ENDED.has(job.state) ? outcome(job) : progressOf(job)) },
-      { name: "Score", right: true, show: (job) => number(scoreOf(job.result?.metrics?.dev ?? job.progress?.dev), 2) },
+      { name: "Score", right: true, show: (job) => number(scoreOfJob(job), 2) },
       { name: "Created", show: (job) => ago(job.created_at) },
       { name: "Id", show: (job) => h("code", { title: job.id }, shortId(job.id)) },
     ], page.data), page.next_cursor !== null && button("Older jobs", "older jobs", () => { limit = Math.min(limit + PAGE, 500); read(); }));

@@ -1,8 +1,9 @@
 // One model: versions with their scores, aliases with their history, what the chosen version takes and has learned.
 
 import { at, call, download, list } from "../api.js";
-import { action, button, field, fill, h, panel, refill, select } from "../dom.js";
-import { bytes, number, seconds, time } from "../format.js";
+import { action, button, fill, h, panel, refill, select } from "../dom.js";
+import { typesOf } from "../colours.js";
+import { bytes, columnsOf, number, seconds, time } from "../format.js";
 import { promote, rollBack } from "../components/alias-moves.js";
 import { bars } from "../components/bars.js";
 import { confirmed } from "../components/dialog.js";
@@ -66,7 +67,7 @@ export async function show(box, { path: [, name], query }, signal) {
     const options = versions.map((each) => [String(each.version), `v${each.version}`]);
     const base = select(options, options[1][0], () => {}, { id: "diff-base" });
     const head = select(options, options[0][0], () => {}, { id: "diff-head" });
-    return h("div", { class: "fields bottom" }, field("Difference of", base), field("and", head),
+    return h("div", { class: "row between" }, h("label", { class: "inline" }, "Difference of ", base), h("label", { class: "inline" }, "and ", head),
       button("Show difference", "diff", () => { location.hash = to(["models", name, "diff", base.value, head.value]); }));
   }
 
@@ -105,9 +106,9 @@ export async function show(box, { path: [, name], query }, signal) {
     const [first] = scoresOf(version);
     fill(detail, h("h2", { class: "section" }, `Version ${version.version}`), h("div", { class: "sides" },
       panel("Takes and gives", facts([
-        ["Input", signature.text ? "text, or tokens" : `tokens with the columns ${signature.columns.join(", ")}`],
+        ["Input", signature.text ? "text, or tokens" : `tokens with columns (${columnsOf(signature.columns)})`],
         signature.tokenizer && ["Tokenizer", typeof signature.tokenizer === "string" ? signature.tokenizer : signature.tokenizer.name ?? JSON.stringify(signature.tokenizer)],
-        ["Labels", signature.labels.join(", ") || "–"],
+        ["Labels", typesOf(signature.labels).join(", ") || "–"],
         version.corpus && ["Trained on", h("a", { href: to(["corpora", version.corpus]) }, version.corpus_name ?? "its corpus")],
         version.job_id && ["Trained by", h("a", { href: to(["jobs", version.job_id]) }, "its job")],
         ["Training", seconds(version.train_seconds)], ["Objective", number(version.objective, 2)], ["Seed", number(version.seed)],

@@ -6,7 +6,7 @@ import { labelClass } from "../colours.js";
 import { noModel } from "../components/empty.js";
 import { explanation } from "../components/explanation.js";
 import { snippets } from "../components/snippets.js";
-import { marked } from "../components/spans.js";
+import { differing, marked } from "../components/spans.js";
 import { fault } from "../components/toast.js";
 import { note, to } from "../router.js";
 import { corpora, models, references, resolve, signatureOf } from "../state.js";
@@ -106,7 +106,7 @@ export async function show(box, { query }, signal) {
       const title = h("h2", {}, mine[0].reference);
       return h("section", { class: "panel tagged", "aria-label": `Tagged by ${mine[0].reference}` },
         title, ...mine.map((each, i) => marked({
-          ...each, spans: both ? tagging.marked(each.spans, others[i]?.spans ?? []) : each.spans,
+          ...each, spans: both ? differing(each.spans, others[i]?.spans ?? []) : each.spans,
           onToken: each.words ? undefined : (token) => explain(each, request, i, token),
         })), both && differences(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
           "This trainer gives no probabilities."), legend(mine), both ? null : alternatives(mine));
@@ -139,7 +139,7 @@ async function firstWithText(known, signal) {
 }
 
 function differences(mine, others) {
-  const count = mine.flatMap((each, i) => tagging.marked(each.spans, others[i]?.spans ?? [])).filter((each) => each.differs).length;
+  const count = mine.flatMap((each, i) => differing(each.spans, others[i]?.spans ?? [])).filter((each) => each.differs).length;
   return h("p", { class: "quiet" }, count === 0 ? "Same spans as the other version."
     : `${count} ${count === 1 ? "span differs" : "spans differ"} from the other version (outlined).`);
 }
@@ -167,8 +167,8 @@ function alternatives(tagged) {
 
 /** What an alternative has instead: spans removed and added. */
 function changes(tagged, spans) {
-  const gone = tagging.marked(tagged.alternatives[0].spans, spans).filter((each) => each.differs);
-  const come = tagging.marked(spans, tagged.alternatives[0].spans).filter((each) => each.differs);
+  const gone = differing(tagged.alternatives[0].spans, spans).filter((each) => each.differs);
+  const come = differing(spans, tagged.alternatives[0].spans).filter((each) => each.differs);
   const show = (each, name) => h(name, { class: `chip ${labelClass(each.type)}` },
     tagged.tokens.slice(each.start, each.stop).join(" "), h("b", {}, each.type));
   return [...come.map((each) => show(each, "ins")), gone.length > 0 && h("span", { class: "quiet" }, come.length ? "instead of" : "without"),
