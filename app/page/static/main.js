@@ -54,6 +54,7 @@ async function show() {
     if (view === undefined) throw new Error("There is nothing at this address.");
     await view.show(box, here, signal);
     if (!signal.aborted) notice("");
+    box.dataset.shown = "";
   } catch (error) {
     if (!signal.aborted) fill(box, h("h1", {}, "Not shown"), fault(error));
   }

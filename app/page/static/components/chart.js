@@ -126,8 +126,9 @@ export function chart({ title, x: xName, y: yName, log = false, logX = false, fr
   }
 
   function described() {
+    const [low, high] = extent(series.flatMap((each) => each.points.map(([x]) => x)));
     const last = series.map(({ name, points }) => `${name} ${compact(points.at(-1)?.[1] ?? NaN)}`).join(", ");
-    return `${title} against ${xName}; last values: ${last}`;
+    return `${title} against ${xName} ${compact(low)} to ${compact(high)}; last values: ${last}`;
   }
 
   function placeOf(event) {
