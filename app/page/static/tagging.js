@@ -20,15 +20,20 @@ const ALTERNATIVES = 5;
  * @property {boolean} words Whether the spans are words of text without spaces.
  */
 
-/** What was typed, as the body of a request: text, or rows of tokens. */
+/** What was typed, as the body of a request: lines of text, or rows of tokens. */
 export function given(typed, takesText) {
-  return takesText ? { text: typed } : { sentences: sentencesOf(typed) };
+  return takesText ? { text: typed.split("\n").filter((line) => line.trim() !== "") } : { sentences: sentencesOf(typed) };
 }
 
 /** Tag what was typed. @returns {Promise<Tagged[]>} One entry per text or sentence. */
 export async function tag(model, body, signal) {
   const post = (more) => call("/tag", { method: "POST", body: { model, ...body, ...more }, signal });
-  const found = await post({ output: "spans", marginals: true, nbest: ALTERNATIVES });
+  const wanted = { output: "spans", marginals: true };
+  const found = await post({ ...wanted, nbest: ALTERNATIVES }).catch((error) => {
+    // Not every model and text has alternatives.
+    if (!error.places?.some((each) => each.pointer?.startsWith("/nbest"))) throw error;
+    return post(wanted);
+  });
   // By its number, so that all responses are of one version even if the alias moves in between.
   const reference = `${found.model}:${found.version}`;
   const plain = !found.words?.length && found.spans.every((each) => each.length === 0)
@@ -43,7 +48,7 @@ export async function tag(model, body, signal) {
       : (plain ? spansOf(plain[i]) : spans).map(sure);
     const nbest = found.nbest?.[i];
     return {
-      reference, tokens, spans: drawn, text: typeof body.text === "string" ? body.text : body.text?.[i],
+      reference, tokens, spans: drawn, text: body.text?.[i],
       offsets: found.offsets?.[i], words: words !== undefined, calibrated: found.calibrated !== false,
       alternatives: plain || words || !nbest ? [] : distinct(nbest),
     };
@@ -58,24 +63,22 @@ export async function explain(reference, body, sentence, token) {
 
 /** An example body as text to type. */
 export function typedOf(example) {
-  if (typeof example?.text === "string") return example.text;
-  if (Array.isArray(example?.text)) return example.text.join("\n");
+  if (example?.text) return [example.text].flat().join("\n");
   return (example?.sentences ?? []).map((sentence) => sentence.map((each) =>
     (Array.isArray(each) ? each.join("\t") : typeof each === "string" ? each : JSON.stringify(each))).join("\n")).join("\n\n");
 }
 
 /** The same call as curl, Python and command line. */
-export function asCode(model, body) {
+export function asCode(model, typed, takesText) {
+  const body = takesText ? { text: typed } : given(typed, false);
   const request = JSON.stringify({ model, ...body, output: "spans" });
-  const text = typeof body.text === "string";
-  const python = text
-    ? `Client(${JSON.stringify(location.origin)}).model(${JSON.stringify(model)}).tag_text(${JSON.stringify(body.text)}).spans`
+  const python = takesText
+    ? `Client(${JSON.stringify(location.origin)}).model(${JSON.stringify(model)}).tag_text(${JSON.stringify(typed)}).spans`
     : `Client(${JSON.stringify(location.origin)}).tag(${JSON.stringify(model)}, ${JSON.stringify(body.sentences)})`;
-  const input = text ? body.text : typedOf(body);
   return {
     curl: `curl --fail-with-body ${location.origin}/tag -H 'Content-Type: application/json' \\\n  -d ${quoted(request)}`,
     Python: `from tagsmith import Client\n\n${python}`,
-    "Command line": `printf '%s\\n' ${quoted(input)} | tagsmith tag ${model}`,
+    "Command line": `printf '%s\\n' ${quoted(typed)} | tagsmith tag ${model}`,
   };
 }
 

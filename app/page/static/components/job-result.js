@@ -26,7 +26,7 @@ export function typesTable(types) {
     { name: "Type", show: (row) => h("span", { class: `key ${labelClass(row.type)}` }, h("i", { class: "swatch" }), row.type), value: (row) => row.type },
     figure("Precision", "precision"), figure("Recall", "recall"), figure("F1", "f1"),
     { name: "Spans", right: true, show: (row) => number(row.support ?? row.gold), value: (row) => row.support ?? row.gold },
-  ], rows, { sorted: { column: 4, up: false } });
+  ], rows, { sorted: { column: 4, up: false }, cards: false });
 }
 
 function train(result) {

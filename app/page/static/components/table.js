@@ -3,7 +3,7 @@
 import { fill, h } from "../dom.js";
 
 // With more columns than this, rows become cards on a phone.
-const NARROW = 5;
+const NARROW = 4;
 
 /**
  * @template Row
@@ -19,9 +19,9 @@ const NARROW = 5;
  * @param {string} caption For those who cannot see where the table stands.
  * @param {Column<Row>[]} columns
  * @param {Row[]} rows
- * @param {{ rowClass?: (row: Row) => string, sorted?: { column: number, up: boolean } }} [options]
+ * @param {{ rowClass?: (row: Row) => string, sorted?: { column: number, up: boolean }, cards?: boolean }} [options]
  */
-export function table(caption, columns, rows, { rowClass = () => "", sorted = undefined } = {}) {
+export function table(caption, columns, rows, { rowClass = () => "", sorted = undefined, cards = columns.length > NARROW } = {}) {
   // Cards are no table to the browser any more: the roles keep it one for those who listen.
   const body = h("tbody", { role: "rowgroup" });
   const head = h("tr", { role: "row" });
@@ -59,7 +59,7 @@ export function table(caption, columns, rows, { rowClass = () => "", sorted = un
   }
 
   draw();
-  const made = h("table", { role: "table", class: columns.length > NARROW ? "cards" : "" },
+  const made = h("table", { role: "table", class: cards ? "cards" : "" },
     h("caption", { class: "unseen" }, caption), h("thead", { role: "rowgroup" }, head), body);
   return scrolling(caption, made);
 }

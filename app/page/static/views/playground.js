@@ -39,7 +39,7 @@ export async function show(box, { query }, signal) {
   const hint = h("small", { class: "quiet", id: "text-hint" });
   const output = h("div", { class: "results", "aria-live": "polite" });
   const why = h("div", { class: "why" });
-  const code = snippets("The same call elsewhere", () => tagging.asCode(state.model, body()));
+  const code = snippets("The same call elsewhere", () => tagging.asCode(state.model, state.typed, state.takesText));
   input.setAttribute("aria-describedby", "text-hint");
 
   fill(box, h("h1", {}, "Playground"),
@@ -105,12 +105,18 @@ export async function show(box, { query }, signal) {
       const others = side === 0 ? second : first;
       const title = h("h2", {}, mine[0].reference);
       return h("section", { class: "panel tagged", "aria-label": `Tagged by ${mine[0].reference}` },
-        title, ...mine.map((each, i) => marked({
+        title, ...lines(mine.map((each, i) => marked({
           ...each, spans: both ? differing(each.spans, others[i]?.spans ?? []) : each.spans,
           onToken: each.words ? undefined : (token) => explain(each, request, i, token),
-        })), both && differences(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
+        }))), both && differences(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
           "This trainer gives no probabilities."), legend(mine), both ? null : alternatives(mine));
     })));
+  }
+
+  /** The tagged lines, with the empty lines between them. */
+  function lines(drawn) {
+    if (!state.takesText) return drawn;
+    return state.typed.split("\n").map((line) => (line.trim() === "" ? h("div", { class: "marked" }, " ") : drawn.shift()));
   }
 
   async function explain(tagged, request, sentence, token) {
