@@ -1,6 +1,6 @@
 // Scores of versions: one per corpus, from dev sets and from evaluate jobs.
 
-import { scoreOf } from "./format.js";
+import { corpusName, scoreOf } from "./format.js";
 
 export const DEV = "dev";
 
@@ -13,12 +13,17 @@ export const DEV = "dev";
  */
 export function scoresOf(version) {
   const stored = (version.evaluations ?? []).map((each) => ({
-    corpus: each.corpus ?? DEV, name: each.corpus_name ?? DEV, score: each.score ?? scoreOf(each.metrics), metrics: each.metrics,
-    types: each.types, at: each.at,
+    corpus: each.corpus ?? DEV, name: nameOf(each), score: each.score, metrics: each.metrics, types: each.types, at: each.at,
   }));
   const dev = version.metrics?.dev;
   if (stored.length > 0 || !dev) return stored;
   return [{ corpus: DEV, name: DEV, score: scoreOf(dev), metrics: dev, types: dev.by_type }];
+}
+
+/** The name of a scored corpus; a held-out part of the training corpus has none. */
+function nameOf({ corpus_name: name, corpus_number: number, held_out: fraction }) {
+  if (fraction) return `${Math.round(100 * fraction)} % held out`;
+  return name ? corpusName({ name, number }) : DEV;
 }
 
 /** The corpora that any of these versions was scored on: [id, name]. */

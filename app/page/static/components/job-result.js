@@ -46,7 +46,7 @@ function train(result) {
 function evaluate(result) {
   const names = result.models.map((each) => `${each.model}:${each.version}`);
   const detail = h("div");
-  const choose = (name) => fill(detail, ...details(result.models[names.indexOf(name)], result));
+  const choose = (name) => fill(detail, ...details(result.models[names.indexOf(name)]));
   choose(names[0]);
   const score = (name, key) => ({ name, right: true, show: (each) => number(each.metrics[key], 2), value: (each) => each.metrics[key] });
   return h("div", {},
@@ -66,9 +66,8 @@ function evaluate(result) {
     detail);
 }
 
-function details(model, result) {
-  const counts = model.confusion ?? result.confusion;
-  const wrong = model.wrong ?? model.wrong_sentences ?? result.wrong ?? result.wrong_sentences;
+function details(model) {
+  const { confusion: counts, wrong_sentences: wrong } = model;
   return [
     panel("Scores by type", typesTable(model.metrics.by_type)),
     counts?.length > 0 && panel("Confusion of labels", confusion(counts)),

@@ -2,6 +2,7 @@
 
 import { at, call, download } from "../api.js";
 import { action, button, field, fill, h, panel, select } from "../dom.js";
+import { typesOf } from "../colours.js";
 import { bytes, columnsOf, corpusName, number, time } from "../format.js";
 import { labelBars, lengths } from "../components/bars.js";
 import { confirmed } from "../components/dialog.js";
@@ -36,7 +37,7 @@ export async function show(box, { path: [, reference] }, signal) {
       corpus.labels.length > 0 && panel("Labels", labelBars(report.label_counts)),
       panel("Sentence lengths", lengths(report.length_histogram), quality(report))),
     faults(report),
-    readable && sentences(path, corpus, signal));
+    readable && sentences(path, corpus, report.bio_fault_count, signal));
 
   async function remove() {
     const given = await confirmed("Delete", [`Delete ${corpusName(corpus)} with ${number(corpus.sentences)} sentences?`], {}, { danger: true });
@@ -72,13 +73,15 @@ function faults(report) {
 }
 
 /** Sentences with their labels, page by page. */
-function sentences(path, corpus, signal) {
+function sentences(path, corpus, faults, signal) {
   const rows = h("ol", { class: "sentences" });
   const state = { label: "", faulty: false, offset: 0 };
+  const choices = typesOf(corpus.labels).map((each) => [each, each]);
   const more = button("More sentences", "more sentences", () => read(), { hidden: true });
   const filter = corpus.labels.length > 0 && h("div", { class: "fields" },
-    field("With label", select([["", "any"], ...corpus.labels.map((each) => [each, each])], "",
-      (label) => { state.label = label; restart(); }, { id: "with-label" })));
+    field("With label", select([["", "any"], ...choices], "", (label) => { state.label = label; restart(); }, { id: "with-label" })),
+    faults > 0 && h("label", { class: "check" }, h("input", { type: "checkbox",
+      onchange: (event) => { state.faulty = event.target.checked; restart(); } }), "Only sentences with faults"));
   const box = panel("Sentences", filter, rows, more);
   read();
   return box;
@@ -90,7 +93,7 @@ function sentences(path, corpus, signal) {
   }
 
   async function read() {
-    const query = new URLSearchParams({ offset: String(state.offset), limit: String(PAGE), ...(state.label && { label: state.label }) });
+    const query = new URLSearchParams({ offset: String(state.offset), limit: String(PAGE), ...(state.label && { label: state.label }), ...(state.faulty && { faulty: "true" }) });
     try {
       const page = await call(`${path}/sentences?${query}`, { signal });
       rows.append(...page.data.map((each) => h("li", {},
