@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import time
+from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,19 +21,19 @@ DEADLINE_S = 30.0
 POLL_S = 0.02
 #: Chromium reads commands from the first of these descriptors and writes answers and events to the second.
 COMMANDS, ANSWERS = 3, 4
-KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "\t")}
+KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "\t"), "ArrowRight": (39, ""), "ArrowLeft": (37, "")}
+#: What accessibility rules the pages must keep: those of WCAG 2.1, levels A and AA, and best practice.
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 
 
 class Browser:
-    """One page of a browser of its own. Use it as a context manager."""
+    """A browser of its own, without tabs at first. Use it as a context manager."""
 
     def __init__(self, profile: Path) -> None:
         self._profile = profile
         self._rest = b""
         self._count = 0
-        self._session: str | None = None
-        #: What went wrong in the page: exceptions nobody caught, and what the browser complains of.
-        self.complaints: list[str] = []
+        self._tabs: dict[str, Tab] = {}
 
     def __enter__(self) -> Self:
         assert CHROMIUM is not None, "there is no Chromium here: apt-get install chromium"
@@ -50,11 +51,6 @@ class Browser:
         )
         os.close(theirs_in)
         os.close(theirs_out)
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-        self.resize(1360, 900)
         return self
 
     def __exit__(
@@ -65,23 +61,70 @@ class Browser:
         os.close(self._in)
         os.close(self._out)
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def tab(self) -> "Tab":
+        """Open a tab."""
+        target = self.call(None, "Target.createTarget", url="about:blank")["targetId"]
+        session = self.call(None, "Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._tabs[session] = Tab(self, session, target)
+        return self._tabs[session]
+
+    def call(self, session: str | None, method: str, **parameters: Any) -> dict[str, Any]:
         """Call the DevTools protocol."""
         self._count += 1
         message: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
-        if self._session is not None:
-            message["sessionId"] = self._session
+        if session is not None:
+            message["sessionId"] = session
         os.write(self._in, orjson.dumps(message) + b"\0")
         end = time.monotonic() + DEADLINE_S
         while (answer := self._read(end)).get("id") != self._count:
-            self._hear(answer)
+            heard_by = self._tabs.get(answer.get("sessionId", ""))
+            if heard_by is not None:
+                heard_by.hear(answer)
         assert "error" not in answer, (method, answer["error"])
         return answer["result"]  # type: ignore[no-any-return]
+
+    def _read(self, end: float) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._out], [], [], max(0.0, end - time.monotonic()))
+            assert ready, "the browser does not answer"
+            read = os.read(self._out, 1 << 16)
+            assert read, "the browser ended"
+            self._rest += read
+        message, self._rest = self._rest.split(b"\0", 1)
+        return orjson.loads(message)  # type: ignore[no-any-return]
+
+
+class Tab:
+    """One page of a browser."""
+
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
+        self._browser = browser
+        self._session = session
+        self._target = target
+        self._chooser: int | None = None
+        #: What went wrong in the page: exceptions nobody caught, and what the browser complains of.
+        self.complaints: list[str] = []
+        #: How often the mouse was pressed.
+        self.clicks = 0
+        for domain in ("Page", "Runtime", "Log", "DOM"):
+            self.call(f"{domain}.enable")
+        self.resize(1280, 900)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return self._browser.call(self._session, method, **parameters)
+
+    def close(self) -> None:
+        self._browser.call(None, "Target.closeTarget", targetId=self._target)
 
     def open(self, url: str) -> None:
         """Go to another page, or anew to this one."""
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=url)
+
+    def reload(self) -> None:
+        self.evaluate("(window.before = true)")
+        self.call("Page.reload")
+        self.wait("!window.before && document.readyState === 'complete'")
 
     def resize(self, width: int, height: int) -> None:
         self.call(
@@ -92,14 +135,14 @@ class Browser:
             mobile=False,
         )
 
-    def darken(self) -> None:
-        """Be as on a system with dark colours."""
-        features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    def theme(self, name: str) -> None:
+        """Be as on a system with `light` or `dark` colours."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
     def evaluate(self, script: str) -> Any:
         """Give what an expression is in the page; of an element, that there is one."""
-        plain = f"((value) => value instanceof Node ? true : value)({script})"
+        plain = f"(async () => {{ const value = await ({script}); return value instanceof Node ? true : value; }})()"
         told = self.call("Runtime.evaluate", expression=plain, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
@@ -118,18 +161,64 @@ class Browser:
         shown: str = self.wait(f"document.querySelector({_js(selector)})?.innerText")
         return shown
 
-    def click(self, selector: str) -> None:
-        """Click at the middle of the first element that is shown and not covered by another."""
-        middle = f"""(() => {{
-            const element = document.querySelector({_js(selector)});
+    def click(self, selector: str, *, saying: str = "") -> None:
+        """Click at the middle of the first element that is shown, not covered by another, and has the text."""
+        x, y = self.wait(f"""(() => {{
+            const element = [...document.querySelectorAll({_js(selector)})]
+                .find((each) => each.innerText.includes({_js(saying)}) || each.value?.includes({_js(saying)}));
             element?.scrollIntoView({{ block: "center" }});
             const {{ left, top, width, height }} = element?.getBoundingClientRect() ?? {{ width: 0 }};
             const [x, y] = [left + width / 2, top + height / 2];
             return width > 0 && element.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
-        }})()"""
-        x, y = self.wait(middle)
+        }})()""")
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.clicks += 1
+
+    def point(self, selector: str, across: float = 0.5, *, drag_to: float | None = None) -> None:
+        """Point at a part of an element's width; with `drag_to`, press there and release at another part."""
+        place = f"""(() => {{
+            const element = document.querySelector({_js(selector)});
+            element?.scrollIntoView({{ block: "center" }});
+            const {{ left, top, width, height }} = element?.getBoundingClientRect() ?? {{ width: 0 }};
+            return width > 0 ? [left, top + height / 2, width] : null;
+        }})()"""
+        left, y, width = self.wait(place)
+        x = left + across * width
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        if drag_to is not None:
+            end = left + drag_to * width
+            self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=end, y=y, button="left")
+            self.call(
+                "Input.dispatchMouseEvent", type="mouseReleased", x=end, y=y, button="left", clickCount=1
+            )
+
+    def choose_file(self, selector: str, path: Path) -> None:
+        """Click a button that opens the file dialog, and choose a file there."""
+        self.call("Page.setInterceptFileChooserDialog", enabled=True)
+        self._chooser = None
+        self.click(selector)
+        end = time.monotonic() + DEADLINE_S
+        while self._chooser is None:
+            assert time.monotonic() < end, f"{selector} opens no file dialog"
+            self.evaluate("1")
+        self.call("DOM.setFileInputFiles", files=[str(path)], backendNodeId=self._chooser)
+
+    def drop(self, path: Path) -> None:
+        """Drag a file onto the middle of the page and drop it."""
+        data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=600, y=400, data=data)
+
+    def pick(self, selector: str, value: str) -> None:
+        """Choose an option of a select. Its list is drawn by the system, where no mouse event reaches."""
+        self.wait(f"document.querySelector({_js(selector)})")
+        self.evaluate(f"""(() => {{
+            const element = document.querySelector({_js(selector)});
+            element.value = {_js(value)};
+            element.dispatchEvent(new Event("change", {{ bubbles: true }}));
+        }})()""")
 
     def type(self, text: str) -> None:
         """Type into what has the focus."""
@@ -142,22 +231,28 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown", **named, **({"text": text} if text else {}))
         self.call("Input.dispatchKeyEvent", type="keyUp", **named)
 
-    def picture(self, path: Path, *, whole: bool = True) -> None:
-        """Store what is seen as PNG: the whole page, or what fits the window."""
+    def picture(self, path: Path, *, whole: bool = False) -> None:
+        """Store what is seen as PNG: what fits the window, or the whole page."""
         told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(told["data"]))
 
-    def _read(self, end: float) -> dict[str, Any]:
-        while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._out], [], [], max(0.0, end - time.monotonic()))
-            assert ready, "the browser does not answer"
-            read = os.read(self._out, 1 << 16)
-            assert read, "the browser ended"
-            self._rest += read
-        message, self._rest = self._rest.split(b"\0", 1)
-        return orjson.loads(message)  # type: ignore[no-any-return]
+    def barriers(self) -> list[str]:
+        """Run axe-core; return what keeps people out: the serious and critical findings."""
+        if not self.evaluate("!!window.axe"):
+            source = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+            self.call("Runtime.evaluate", expression=source)
+        options = orjson.dumps({"runOnly": AXE_TAGS, "resultTypes": ["violations"]}).decode()
+        found = self.evaluate(f"axe.run(document, {options}).then((told) => told.violations)")
+        return [
+            f"{each['id']} ({each['impact']}): {node['target']} {node['failureSummary']}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
 
-    def _hear(self, event: dict[str, Any]) -> None:
+    def hear(self, event: dict[str, Any]) -> None:
+        """Take notice of an event of the protocol."""
         match event.get("method"):
             case "Runtime.exceptionThrown":
                 details = event["params"]["exceptionDetails"]
@@ -165,6 +260,8 @@ class Browser:
             case "Log.entryAdded" if event["params"]["entry"]["level"] == "error":
                 entry = event["params"]["entry"]
                 self.complaints.append(f"{entry['text']} {entry.get('url', '')}")
+            case "Page.fileChooserOpened":
+                self._chooser = event["params"]["backendNodeId"]
 
 
 def _above_standard(descriptor: int) -> int:

@@ -1,5 +1,6 @@
-"""A running API on each database, for all tests of `app`."""
+"""A running API on each database, for all tests of `app`; and a browser, for those of the page."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tagsmith.client import Client
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import tables
 from tagsmith.core.store.engine import Database
+from tests.app.browser import Browser, Tab
 from tests.app.servers import ThreadServer
 
 #: Limits small enough to test at the edge without large inputs.
@@ -74,3 +76,26 @@ def unchanged(database: Database, settings: Settings) -> Iterator[None]:
     before = stored.counts()
     yield
     assert stored.counts() == before
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    opened = browser.tab()
+    yield opened
+    opened.close()
+    # What the server refuses is logged by the browser itself; nothing else may go wrong.
+    refusals = [each for each in opened.complaints if "the server responded with a status of 4" in each]
+    assert opened.complaints == refusals
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where tests store what they saw. Set TAGSMITH_TEST_PICTURES to keep the files."""
+    kept = os.environ.get("TAGSMITH_TEST_PICTURES")
+    return Path(kept) if kept else tmp_path_factory.mktemp("pictures")

@@ -3,19 +3,21 @@
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import httpx
 import pytest
 
-from tagsmith.app.page.routes import FOLDER, POLICY
+from tagsmith.app.page.routes import FOLDER, POLICY, SAMPLE_SENTENCES
+from tagsmith.client import Client
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer, assert_problem
 from tests.services import wait_until
 
-NAMES = sorted(path.name for path in FOLDER.iterdir())
+NAMES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file())
+SCRIPTS = [name for name in NAMES if name.endswith(".js")]
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -29,6 +31,7 @@ SINKS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|createContextualFragment"
     r"|DOMParser|srcdoc|javascript:|setHTML|localStorage|document\.cookie"
 )
+MOST_LINES = 300
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +46,13 @@ def http(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def text_of(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def imports_of(name: str) -> set[str]:
+    """The scripts that a script imports, by their paths in the folder."""
+    found = re.findall(r'from "(\.[^"]+)"', text_of(name))
+    here = FOLDER / PurePosixPath(name).parent
+    return {(here / each).resolve().relative_to(FOLDER.resolve()).as_posix() for each in found}
 
 
 @pytest.mark.parametrize("name", ["", *NAMES])
@@ -73,10 +83,19 @@ def test_nothing_comes_from_elsewhere_and_every_reference_leads_somewhere(
 ) -> None:
     text = text_of(name).replace(NAMESPACE, "")
     assert not re.search(r"https?:|[\"'(]//", text)
-    references = re.findall(r"""(?:src|href)="([^"#]+)"|from "\./([^"]+)"|url\(([^)]+)\)""", text)
-    for address, module, asset in references:
-        assert not asset
-        assert http.get(address or f"/page/{module}").status_code == 200, (name, address or module)
+    assert "url(" not in text
+    for address in re.findall(r'(?:src|href)="(/[^"#]*)"', text):
+        assert http.get(address).status_code == 200, (name, address)
+    assert imports_of(name) <= set(SCRIPTS)
+
+
+def test_every_script_is_used() -> None:
+    reached, rest = set[str](), {"main.js"}
+    while rest:
+        name = rest.pop()
+        reached.add(name)
+        rest |= imports_of(name) - reached
+    assert reached == set(SCRIPTS)
 
 
 def test_the_page_has_no_script_style_or_handler_of_its_own() -> None:
@@ -85,20 +104,38 @@ def test_the_page_has_no_script_style_or_handler_of_its_own() -> None:
     assert not re.search(r"<style|\sstyle=|\son\w+=", page)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".js")])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_no_script_reads_text_as_markup_or_keeps_a_key_beyond_its_tab(name: str) -> None:
     text = text_of(name)
     assert SINKS.findall(text) == []
-    assert len(text.splitlines()) < 300
+    assert len(text.splitlines()) < MOST_LINES
     if name != "api.js":
         assert "sessionStorage" not in text
 
 
 @pytest.mark.parametrize(
-    "name", ["nothing.js", "..%2Froutes.py", "%2e%2e%2froutes.py", "..%2F..%2F..%2Fpyproject.toml"]
+    "name",
+    [
+        "nothing.js",
+        "views",
+        "views/nothing.js",
+        "..%2Froutes.py",
+        "%2e%2e%2froutes.py",
+        "views/..%2F..%2Froutes.py",
+        "..%2F..%2F..%2Fpyproject.toml",
+    ],
 )
 def test_what_is_no_part_of_the_page_is_not_given(http: httpx.Client, name: str) -> None:
     assert_problem(http.get(f"/page/{name}"), 404, "route_not_found")
+
+
+def test_the_sample_is_a_corpus_of_words_and_labels(http: httpx.Client) -> None:
+    sample = http.get("/page/sample.conll")
+    assert sample.headers["content-security-policy"] == POLICY
+    with Client(str(http.base_url)) as client:
+        corpus = client.upload(sample.content, name="sample")
+    assert (corpus.sentences, len(corpus.columns)) == (SAMPLE_SENTENCES, 1)
+    assert {"B-AUTHOR", "I-TITLE", "O"} <= set(corpus.labels)
 
 
 @pytest.fixture

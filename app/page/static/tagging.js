@@ -1,114 +1,108 @@
-// The box to type in, and what a model makes of it.
+// Tagging for the playground: from what was typed to spans, and the same call in other languages.
 
 import { call } from "./api.js";
-import { byId, fault, fill, h, number } from "./dom.js";
+import { quoted } from "./format.js";
+import { spanKey, spansOf } from "./components/spans.js";
 
-// As many as the style sheet has.
-const COLOURS = 10;
-// A tag less probable than this is marked as unsure.
-const UNSURE = 0.8;
-const HINTS = {
-  text: "A line is a sentence. For models that need nothing of a token but itself.",
-  tokens: "A token a line, further columns behind a blank or tab, an empty line between sentences.",
-};
+const ALTERNATIVES = 5;
 
-// Types of spans get their colours in the order in which they first come up, and keep them.
-const places = new Map();
+/** @typedef {import("./components/spans.js").Span} Span */
 
-/** Make the form work. */
-export function start() {
-  const form = byId("tag-form");
-  byId("tag-kind").addEventListener("change", showHint);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    tag();
+/**
+ * @typedef {object} Tagged
+ * @property {string} reference The version, as `name:3`.
+ * @property {string[]} tokens
+ * @property {Span[]} spans
+ * @property {string} [text]
+ * @property {[number, number][]} [offsets]
+ * @property {{ probability: number, spans: Span[] }[]} alternatives
+ * @property {boolean} calibrated Whether the probabilities mean anything.
+ * @property {boolean} words Whether the spans are words of text without spaces.
+ */
+
+/** What was typed, as the body of a request: lines of text, or rows of tokens. */
+export function given(typed, takesText) {
+  return takesText ? { text: typed.split("\n").filter((line) => line.trim() !== "") } : { sentences: sentencesOf(typed) };
+}
+
+/** Tag what was typed. @returns {Promise<Tagged[]>} One entry per text or sentence. */
+export async function tag(model, body, signal) {
+  const post = (more) => call("/tag", { method: "POST", body: { model, ...body, ...more }, signal });
+  const wanted = { output: "spans", marginals: true };
+  const found = await post({ ...wanted, nbest: ALTERNATIVES }).catch((error) => {
+    // Not every model and text has alternatives.
+    if (!error.places?.some((each) => each.pointer?.startsWith("/nbest"))) throw error;
+    return post(wanted);
   });
-  byId("tag-input").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  // By its number, so that all responses are of one version even if the alias moves in between.
+  const reference = `${found.model}:${found.version}`;
+  const plain = !found.words?.length && found.spans.every((each) => each.length === 0)
+    ? (await call("/tag", { method: "POST", body: { model: reference, ...body } })).tags : null;
+  return found.spans.map((spans, i) => {
+    const words = found.words?.[i];
+    const tokens = words ?? found.tokens?.[i] ?? body.sentences[i].map((each) => (Array.isArray(each) ? each[0] : each));
+    const marginals = found.marginals?.[i];
+    const sure = (each) => ({ ...each, probability: found.calibrated === false ? undefined
+      : each.probability ?? least(marginals, each.start, each.stop) });
+    const drawn = words ? words.map((_, j) => ({ type: "word", start: j, stop: j + 1 }))
+      : (plain ? spansOf(plain[i]) : spans).map(sure);
+    const nbest = found.nbest?.[i];
+    return {
+      reference, tokens, spans: drawn, text: body.text?.[i],
+      offsets: found.offsets?.[i], words: words !== undefined, calibrated: found.calibrated !== false,
+      alternatives: plain || words || !nbest ? [] : distinct(nbest),
+    };
   });
-  showHint();
 }
 
-/** Offer the models there are, and keep the choice. */
-export function offer(models) {
-  const select = byId("tag-model");
-  const chosen = select.value;
-  const references = models.flatMap((model) => [
-    model.name, ...Object.keys(model.aliases).map((alias) => `${model.name}@${alias}`),
-    ...(model.latest === null ? [] : [`${model.name}:${model.latest}`]),
-  ]);
-  if (/:\d+$/.test(chosen) && !references.includes(chosen)) references.push(chosen);
-  const present = [...select.options].map((each) => each.value);
-  if (references.join() === present.join()) return;
-  fill(select, ...references.map((each) => h("option", { value: each, selected: each === chosen }, each)));
+/** Explain one token. Tokens count within one text or sentence. */
+export async function explain(reference, body, sentence, token) {
+  const found = await call("/tag", { method: "POST", body: { model: reference, ...body, explain: [[sentence, token]] } });
+  return found.explain[0];
 }
 
-/** Choose a version to tag with, and go to the box. */
-export function choose(reference) {
-  const select = byId("tag-model");
-  if (![...select.options].some((each) => each.value === reference)) {
-    select.append(h("option", { value: reference }, reference));
-  }
-  select.value = reference;
-  byId("tag-input").focus();
+/** An example body as text to type. */
+export function typedOf(example) {
+  if (example?.text) return [example.text].flat().join("\n");
+  return (example?.sentences ?? []).map((sentence) => sentence.map((each) =>
+    (Array.isArray(each) ? each.join("\t") : typeof each === "string" ? each : JSON.stringify(each))).join("\n")).join("\n\n");
 }
 
-function showHint() {
-  byId("tag-hint").textContent = HINTS[byId("tag-kind").value];
+/** The same call as curl, Python and command line. */
+export function asCode(model, typed, takesText) {
+  const body = takesText ? { text: typed } : given(typed, false);
+  const request = JSON.stringify({ model, ...body, output: "spans" });
+  const python = takesText
+    ? `Client(${JSON.stringify(location.origin)}).model(${JSON.stringify(model)}).tag_text(${JSON.stringify(typed)}).spans`
+    : `Client(${JSON.stringify(location.origin)}).tag(${JSON.stringify(model)}, ${JSON.stringify(body.sentences)})`;
+  return {
+    curl: `curl --fail-with-body ${location.origin}/tag -H 'Content-Type: application/json' \\\n  -d ${quoted(request)}`,
+    Python: `from tagsmith import Client\n\n${python}`,
+    "Command line": `printf '%s\\n' ${quoted(typed)} | tagsmith tag ${model}`,
+  };
 }
 
-async function tag() {
-  const [reference, kind, typed] = ["tag-model", "tag-kind", "tag-input"].map((id) => byId(id).value);
-  const given = kind === "text" ? { text: typed } : { sentences: sentencesOf(typed) };
-  const box = byId("tagged");
-  try {
-    const spans = await call("/tag", { method: "POST", body: { model: reference, output: "spans", ...given } });
-    // By its number, so that both answers are of one version even if the alias moves in between.
-    const model = `${spans.model}:${spans.version}`;
-    const tags = await call("/tag", { method: "POST", body: { model, marginals: true, ...given } });
-    fill(box, h("p", { class: "quiet" }, `by ${model}`), ...drawn(given, spans, tags));
-  } catch (error) {
-    fill(box, fault(error));
-  }
+/** Sequences of tags that give the same spans count as one. */
+function distinct({ spans, probabilities }) {
+  const found = new Map();
+  spans.forEach((each, i) => {
+    const name = each.map(spanKey).join("; ");
+    const known = found.get(name);
+    if (known) known.probability += probabilities[i];
+    else found.set(name, { spans: each, probability: probabilities[i] });
+  });
+  return [...found.values()];
 }
 
 function sentencesOf(typed) {
   const sentences = typed.split(/\n[ \t]*\n/).map((block) =>
-    block.split("\n").map((line) => line.trim()).filter((line) => line).map((line) => line.split(/\s+/)));
+    block.split("\n").map((line) => line.trim()).filter(Boolean).map((line) =>
+      (line.startsWith("{") ? JSON.parse(line) : line.split(/\s+/))));
   const filled = sentences.filter((each) => each.length > 0);
-  const plain = filled.flat().every((columns) => columns.length === 1);
+  const plain = filled.flat().every((columns) => Array.isArray(columns) && columns.length === 1);
   return plain ? filled.map((sentence) => sentence.flat()) : filled;
 }
 
-function drawn(given, spans, tags) {
-  // A model that cuts text into words: its tags say where they begin, which is better seen than read.
-  if (spans.words) return spans.words.map((words) => h("p", { class: "sentence" }, ...words.map((word) => h("mark", {}, word))));
-  const sentences = spans.tokens ?? given.sentences.map((sentence) =>
-    sentence.map((token) => (Array.isArray(token) ? token[0] : token)));
-  const probabilities = tags.probabilities ?? [];
-  return sentences.map((tokens, i) => h("p", { class: "sentence" },
-    ...chunks(tokens, tags.tags[i], tags.marginals?.[i] ?? [], spans.spans[i]),
-    h("small", { class: "quiet" }, `probability of all these tags together: ${number(probabilities[i], 3)}`)));
-}
-
-function* chunks(tokens, tags, marginals, spans) {
-  let at = 0;
-  for (const span of [...spans, { start: tokens.length }]) {
-    for (; at < span.start; at += 1) yield word(tokens[at], tags[at], marginals[at]);
-    if (span.stop === undefined) return;
-    const inside = [];
-    for (; at < span.stop; at += 1) inside.push(word(tokens[at], tags[at], marginals[at]));
-    yield h("mark", { class: `c${placeOf(span.type)}` }, h("b", {}, span.type), ...inside);
-  }
-}
-
-function word(token, tagged, marginal) {
-  const sure = marginal === undefined ? "" : `, probability ${number(marginal, 3)}`;
-  return h("span", { class: marginal < UNSURE ? "token unsure" : "token", title: `${tagged}${sure}` },
-    token, h("small", {}, tagged));
-}
-
-function placeOf(type) {
-  if (!places.has(type)) places.set(type, places.size % COLOURS);
-  return places.get(type);
+function least(marginals, start, stop) {
+  return marginals === undefined ? undefined : Math.min(...marginals.slice(start, stop));
 }

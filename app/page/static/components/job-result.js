@@ -1,0 +1,137 @@
+// Results of jobs by kind: tables and plots.
+
+import { at, download } from "../api.js";
+import { button, fill, h, panel, select } from "../dom.js";
+import { bytes, number, pValue, scoreName, scoreOf, seconds, signed } from "../format.js";
+import { labelClass } from "../colours.js";
+import { whiskers } from "./bars.js";
+import { confusion } from "./confusion.js";
+import { differing, marked, spansOf } from "./spans.js";
+import { facts, table } from "./table.js";
+
+const SHOWN = 10;
+
+/** @param {any} job A job that succeeded. @returns {HTMLElement} */
+export function resultOf(job) {
+  const draw = { train, evaluate, compare, tune, tag }[job.kind];
+  return draw === undefined ? h("pre", { class: "snippet" }, JSON.stringify(job.result, null, 2)) : draw(job.result, job);
+}
+
+/** Precision, recall and F1 of each type of span. */
+export function typesTable(types) {
+  const rows = Object.entries(types ?? {}).map(([type, each]) => ({ type, ...each }));
+  if (rows.length === 0) return h("p", { class: "quiet" }, "The labels code no spans: only accuracy is counted.");
+  const figure = (name, key) => ({ name, right: true, show: (row) => number(row[key], 2), value: (row) => row[key] });
+  return table("Scores by type", [
+    { name: "Type", show: (row) => h("span", { class: `key ${labelClass(row.type)}` }, h("i", { class: "swatch" }), row.type), value: (row) => row.type },
+    figure("Precision", "precision"), figure("Recall", "recall"), figure("F1", "f1"),
+    { name: "Spans", right: true, show: (row) => number(row.support ?? row.gold), value: (row) => row.support ?? row.gold },
+  ], rows, { sorted: { column: 4, up: false }, cards: false });
+}
+
+function train(result) {
+  const dev = result.metrics?.dev;
+  return h("div", {},
+    panel("Result", facts([
+      ["Version", `${result.model}:${result.version}`],
+      dev && [`Dev ${scoreName(dev)}`, number(scoreOf(dev), 2)], dev && ["Accuracy", number(dev.accuracy, 2)],
+      ["Objective", number(result.objective, 2)], ["Active features", number(result.active_features)],
+      ["Model file", bytes(result.size_bytes)], ["Passes", `${number(result.passes)} (${result.stop_reason})`],
+      ["Training", seconds(result.train_seconds)],
+      result.promoted && ["Promoted to", result.promoted],
+    ]), result.not_promoted && h("p", { class: "warning" }, result.not_promoted)),
+    dev && panel("Scores by type on dev", typesTable(dev.by_type)));
+}
+
+function evaluate(result) {
+  const names = result.models.map((each) => `${each.model}:${each.version}`);
+  const detail = h("div");
+  const choose = (name) => fill(detail, ...details(result.models[names.indexOf(name)]));
+  choose(names[0]);
+  const score = (name, key) => ({ name, right: true, show: (each) => number(each.metrics[key], 2), value: (each) => each.metrics[key] });
+  return h("div", {},
+    panel("Scores", table("Scores of versions", [
+      { name: "Version", show: (each) => `${each.model}:${each.version}`, value: (each) => `${each.model}:${each.version}` },
+      score("F1", "f1"), score("Precision", "precision"), score("Recall", "recall"), score("Accuracy", "accuracy"),
+      { name: "Sentences right", right: true, show: (each) => `${number(each.metrics.sentences_correct)} of ${number(each.metrics.sentences)}`, value: (each) => each.metrics.sentences_correct },
+    ], result.models)),
+    result.pairs.length > 0 && panel("Differences", table("Significance of differences", [
+      { name: "Pair", show: (each) => `${each.base} → ${each.head}` },
+      { name: "F1 difference", right: true, show: (each) => signed(each.bootstrap?.difference), value: (each) => each.bootstrap?.difference },
+      { name: "95 % interval", right: true, show: (each) => `${signed(each.bootstrap?.low)} to ${signed(each.bootstrap?.high)}` },
+      { name: "p (bootstrap)", right: true, show: (each) => pValue(each.bootstrap?.p_value), value: (each) => each.bootstrap?.p_value },
+      { name: "p (McNemar)", right: true, show: (each) => pValue(each.mcnemar?.p_value), value: (each) => each.mcnemar?.p_value },
+    ], result.pairs)),
+    names.length > 1 && h("label", { class: "inline" }, "Details of ", select(names, names[0], choose)),
+    detail);
+}
+
+function details(model) {
+  const { confusion: counts, wrong_sentences: wrong } = model;
+  return [
+    panel("Scores by type", typesTable(model.metrics.by_type)),
+    counts?.length > 0 && panel("Confusion of labels", confusion(counts)),
+    wrong?.length > 0 && panel("Wrong sentences", mistakes(wrong)),
+  ];
+}
+
+/** Sentences with the labels they should have and those they got, differences outlined. */
+function mistakes(wrong) {
+  const rows = h("ol", { class: "sentences" });
+  const more = button("Show all", "all mistakes", () => show(wrong.length), { hidden: wrong.length <= SHOWN });
+  show(SHOWN);
+  return h("div", {}, h("p", { class: "quiet" }, `The first ${wrong.length} wrong sentences. Differing spans are outlined.`), rows, more);
+
+  function show(count) {
+    more.hidden = count >= wrong.length;
+    fill(rows, ...wrong.slice(0, count).map(({ index, tokens, gold, predicted }) => {
+      const [right, got] = [spansOf(gold), spansOf(predicted)];
+      return h("li", {}, h("span", { class: "quiet right" }, number(index + 1)), h("div", {},
+        h("small", { class: "quiet" }, "gold"), marked({ tokens, spans: differing(right, got) }),
+        h("small", { class: "quiet" }, "predicted"), marked({ tokens, spans: differing(got, right) })));
+    }));
+  }
+}
+
+function compare(result) {
+  const best = Math.max(...result.table.map((row) => row.score ?? -1));
+  return panel("Runs", table("Runs, best score first", [
+    { name: "Run", show: (row) => (row.error ? `${row.name}: ${row.error.message ?? row.error}` : row.name), value: (row) => row.name },
+    { name: "Trainer", show: (row) => row.trainer, value: (row) => row.trainer },
+    { name: result.score === "f1" ? "Dev F1" : "Dev accuracy", right: true, show: (row) => number(row.score, 2), value: (row) => row.score },
+    { name: "Accuracy", right: true, show: (row) => number(row.accuracy, 2), value: (row) => row.accuracy },
+    { name: "Passes", right: true, show: (row) => number(row.passes), value: (row) => row.passes },
+    { name: "Passes to near", right: true, show: (row) => number(row.passes_to_near), value: (row) => row.passes_to_near },
+    { name: "Training", right: true, show: (row) => seconds(row.seconds), value: (row) => row.seconds },
+    { name: "Active features", right: true, show: (row) => number(row.active_features), value: (row) => row.active_features },
+    { name: "Objective", right: true, show: (row) => number(row.objective, 1), value: (row) => row.objective },
+  ], result.table, { sorted: { column: 2, up: false }, rowClass: (row) => (row.score === best ? "best" : "") }));
+}
+
+function tune(result) {
+  const fields = Object.keys(result.table[0]?.values ?? {});
+  const scored = result.table.filter((row) => row.mean != null).sort((a, b) => b.mean - a.mean);
+  const text = (row) => fields.map((each) => `${short(each)} ${JSON.stringify(row.values[each])}`).join(", ");
+  return h("div", {},
+    panel("Candidates", table("Candidates, best first", [
+      { name: "Candidate", right: true, show: (row) => number(row.candidate), value: (row) => row.candidate },
+      ...fields.map((each) => ({ name: short(each), right: true, show: (row) => JSON.stringify(row.values[each]), value: (row) => row.values[each] })),
+      { name: `Mean ${result.score === "f1" ? "F1" : result.score}`, right: true, show: (row) => (row.error ? String(row.error.message ?? row.error) : number(row.mean, 2)), value: (row) => row.mean },
+      { name: "Deviation", right: true, show: (row) => number(row.deviation, 2), value: (row) => row.deviation },
+      { name: "Passes", right: true, show: (row) => number(row.passes, 1), value: (row) => row.passes },
+      { name: "Training", right: true, show: (row) => seconds(row.seconds), value: (row) => row.seconds },
+    ], result.table, { sorted: { column: fields.length + 1, up: false }, rowClass: (row) => (row.candidate === result.best?.candidate ? "best" : "") })),
+    scored.length > 1 && panel("Mean and deviation of the folds", whiskers("Scores of candidates", scored.slice(0, 20).map((row) =>
+      ({ name: text(row), mean: row.mean, deviation: row.deviation ?? 0, best: row.candidate === result.best?.candidate })))),
+    result.trained && train(result.trained));
+}
+
+function tag(result, job) {
+  return panel("Output", facts([["Tagged by", `${result.model}:${result.version}`], ["Format", result.format],
+    ["Sentences", number(result.sentences)], ["Tokens", number(result.tokens)], ["Size", bytes(result.size_bytes)]]),
+  button("Download", "download output", () => download(`${at("jobs", job.id)}/output`, `${result.model}.${result.format}`)));
+}
+
+function short(path) {
+  return path.replace(/^(trainer|features|stop)\./, "");
+}
