@@ -128,7 +128,13 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     parameter = PARAMETERS.get(error.code)
     faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
     places = [
-        place(each.reason, pointer=each.pointer, line=each.line, parameter=each.parameter or parameter)
+        place(
+            each.reason,
+            type=each.type,
+            pointer=each.pointer,
+            line=each.line,
+            parameter=each.parameter or parameter,
+        )
         for each in faults
     ]
     return problem_response(
@@ -170,9 +176,9 @@ def places_of(items: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:
     for item in items[:MAX_FAULTS]:
         origin, *path = item["loc"] or ("body",)
         if origin == "body":
-            found.append(place(item["msg"], pointer=pointer(path)))
+            found.append(place(item["msg"], type=item["type"], pointer=pointer(path)))
         else:
-            found.append(place(item["msg"], parameter=".".join(map(str, path))))
+            found.append(place(item["msg"], type=item["type"], parameter=".".join(map(str, path))))
     return found
 
 

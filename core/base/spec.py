@@ -28,7 +28,7 @@ def faults_of(error: ValidationError, value: Any) -> list[Fault]:
         if item["type"].startswith("union_tag"):
             # The fault is in the discriminator field of the union.
             path = (*path, str(item["ctx"]["discriminator"]).strip("'"))
-        faults.append(Fault(reason=item["msg"], pointer=pointer(path)))
+        faults.append(Fault(reason=item["msg"], pointer=pointer(path), type=item["type"]))
     return faults
 
 

@@ -157,6 +157,8 @@ def assert_problem(
     assert problem["instance"] == response.request.url.path
     assert problem["request_id"] == response.headers["x-request-id"]
     assert isinstance(problem["errors"], list)
+    if code in {"invalid_request", "invalid_spec"}:
+        assert all(place["type"] for place in problem["errors"]), problem["errors"]
     if where or reason:
         places = [place for place in problem["errors"] if where.items() <= place.items()]
         assert places, problem["errors"]

@@ -175,6 +175,29 @@ class TestJobs:
         assert problem["errors"][0]["detail"]
 
     @pytest.mark.parametrize(
+        ("route", "body", "kind"),
+        [
+            ("/jobs", {"seed": -1}, "greater_than_equal"),
+            ("/jobs", {"colour": "blue"}, "extra_forbidden"),
+            ("/jobs", {"features": {"preset": "chunking", "templates": "U00:%x[0,0]"}}, "value_error"),
+            ("/jobs", {"stop": {"patience": 2}}, "inconsistent"),
+            ("/features/preview", {"sentence": []}, "too_short"),
+            ("/features/preview", {"sentence": [["a"], ["b", "c"]]}, "inconsistent"),
+            ("/features/preview", {"sentence": [["a"], "b"]}, "mixed_types"),
+            ("/features/preview", {"sentence": [1]}, "string_type"),
+            ("/tag", {"model": "any", "sentences": [["a"]], "text": "a"}, "inconsistent"),
+            ("/tag", {"model": "any"}, "missing"),
+            ("/tag", {"model": "any", "sentences": [["a", ["b"]]]}, "mixed_types"),
+        ],
+    )  # fmt: skip
+    def test_the_fault_has_a_type_for_programs(
+        self, http: httpx.Client, corpus_id: str, route: str, body: dict[str, Any], kind: str
+    ) -> None:
+        response = http.post(route, json=spec(corpus_id, **body) if route == "/jobs" else body)
+        code = "invalid_request" if response.json()["code"] == "invalid_request" else "invalid_spec"
+        assert_problem(response, 422, code, type=kind)
+
+    @pytest.mark.parametrize(
         ("number", "reason"),
         [("NaN", "expected value"), ("Infinity", "expected value"), ("-Infinity", "invalid number")],
     )

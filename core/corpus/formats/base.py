@@ -108,7 +108,7 @@ def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
     reason = item["msg"]
     if item["type"] == "extra_forbidden":
         reason = f"not an option of {format_name}; its options: {', '.join(model.model_fields)}"
-    return Fault(reason, parameter=str(item["loc"][0]))
+    return Fault(reason, parameter=str(item["loc"][0]), type=item["type"])
 
 
 def stored(options: Options) -> dict[str, Any]:
