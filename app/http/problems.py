@@ -1,6 +1,7 @@
 """Problem responses (RFC 9457) for all errors, and the HTTP status of each error class."""
 
 import http
+import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -241,15 +242,5 @@ def _dump(body: Mapping[str, object]) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        # UTF-8 cannot encode a lone surrogate: escape it instead of failing again.
-        return orjson.dumps(_readable(body))
-
-
-def _readable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {str(_readable(key)): _readable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_readable(item) for item in value]
-    return value if isinstance(value, (int, float, bool, type(None))) else str(value)
+        # UTF-8 cannot encode a lone surrogate, so escape it instead of failing again.
+        return json.dumps(body, default=str).encode()
