@@ -1,5 +1,6 @@
 """Keys over HTTP: who comes in, for what, until when."""
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -7,17 +8,20 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tagsmith.app.keys import ring
+from tagsmith.app.keys.ring import Keyring
 from tagsmith.client import ApiError, Client
+from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service.settings import ANYONE, Settings
-from tagsmith.core.store import keys, tables
+from tagsmith.core.store import keys, migrate, tables
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.keys import Scope
 from tests.app import samples
 from tests.app.keys import Callers, id_of
 from tests.app.servers import ThreadServer, assert_problem
-from tests.services import wait_until
+from tests.services import Databases, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +230,29 @@ def test_a_server_elsewhere_asks_for_a_key_from_its_first_request(
 ) -> None:
     with ThreadServer(settings.replace(host="0.0.0.0")) as running:
         assert httpx.get(f"{running.url}/corpora").status_code == 401
+
+
+def test_a_key_that_was_valid_stays_so_for_a_while_when_the_database_is_lost(
+    postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ring, "FRESH_S", 0.0)
+    url = postgres_databases.create(migrate.upgrade)
+    database = Database(url)
+    with database.write() as conn:
+        key, token = keys.create(conn, "shop", [Scope.READ])
+
+    async def play() -> None:
+        keyring = Keyring(database, Settings(database_url=url))
+        assert await keyring.key_of(token) is not None
+        postgres_databases.drop(url)
+        known = await keyring.key_of(token)
+        assert known is not None
+        assert known.id == key.id
+        with pytest.raises(Unavailable):
+            await keyring.key_of("key_other_secret")
+        monkeypatch.setattr(ring, "STALE_S", 0.0)
+        with pytest.raises(Unavailable):
+            await keyring.key_of(token)
+
+    asyncio.run(play())
+    database.dispose()

@@ -109,6 +109,10 @@ class TestUploads:
     def test_multipart_without_a_file_or_with_two_is_refused(self, http: httpx.Client) -> None:
         field = {"name": (None, "news")}
         assert_problem(http.post("/corpora", files=field), 422, "no_file_part")
+        response = http.post(
+            "/corpora", content=b"--x--\r\n", headers={"Content-Type": "multipart/form-data; boundary=x"}
+        )
+        assert_problem(response, 422, "no_file_part")
         two = [("file", ("a", GOOD)), ("file", ("b", GOOD))]
         assert_problem(http.post("/corpora", files=two), 422, "too_many_parts")
 

@@ -2,7 +2,7 @@ import multiprocessing
 import os
 import sqlite3
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ def write_often(url: str) -> list[str]:
 
 
 def test_four_writing_processes_never_find_the_database_locked(sqlite_url: str) -> None:
-    with multiprocessing.get_context("spawn").Pool(WRITERS) as pool:
-        assert pool.map(write_often, [sqlite_url] * WRITERS) == [[]] * WRITERS
+    with ProcessPoolExecutor(WRITERS, multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(write_often, [sqlite_url] * WRITERS)) == [[]] * WRITERS
 
 
 def test_a_read_connection_sees_one_state_and_cannot_write(db: Database) -> None:
