@@ -14,6 +14,7 @@ from typing import Any, Self
 import orjson
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MISSING = "There is no Chromium on this machine. Install it: apt-get install chromium."
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
 #: No step of a test takes so long.
 DEADLINE_S = 30.0
@@ -35,7 +36,7 @@ class Browser:
         self.complaints: list[str] = []
 
     def __enter__(self) -> Self:
-        assert CHROMIUM is not None, "there is no Chromium here: apt-get install chromium"
+        assert CHROMIUM is not None, MISSING
         theirs_in, self._in = map(_above_standard, os.pipe())
         self._out, theirs_out = map(_above_standard, os.pipe())
         self._pid = os.posix_spawn(
@@ -117,6 +118,10 @@ class Browser:
         """What is shown of the first element there is."""
         shown: str = self.wait(f"document.querySelector({_js(selector)})?.innerText")
         return shown
+
+    def wait_for_text(self, selector: str, text: str) -> None:
+        """Wait until that is shown of the first element: what was shown before may still stand there for a moment."""
+        self.wait(f"document.querySelector({_js(selector)})?.innerText === {_js(text)}")
 
     def click(self, selector: str) -> None:
         """Click at the middle of the first element that is shown and not covered by another."""

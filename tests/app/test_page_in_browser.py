@@ -18,12 +18,13 @@ from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.wire import Alias
-from tests.app.browser import CHROMIUM, Browser
+from tests.app.browser import CHROMIUM, MISSING, Browser
 from tests.app.keys import Callers
 from tests.app.servers import ThreadServer
 from tests.services import wait_until
 
-pytestmark = pytest.mark.browser
+# `make test` installs Chromium where it can.
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
 
 HARM = "<img src=x onerror=document.title='harmed'>"
 NEW = NewVersion(
@@ -37,7 +38,7 @@ DO, LEAVE = "dialog[open] button[value=go]", "dialog[open] button[value='']"
 
 
 def test_what_is_stored_is_shown_and_does_nothing(sqlite_url: str, tmp_path: Path) -> None:
-    assert CHROMIUM is not None, "there is no Chromium here: apt-get install chromium"
+    assert CHROMIUM is not None
     database = Database(sqlite_url)
     with database.write() as conn:
         for _ in range(2):
@@ -204,7 +205,7 @@ def test_promote_moves_an_alias_or_makes_one(
     browser.press("Tab")
     browser.type("better for names")
     browser.press("Enter")
-    assert browser.text("#model-said .done") == "champion stands for version 1 now."
+    browser.wait_for_text("#model-said .done", "champion stands for version 1 now.")
     newest = client.history(name)[0]
     assert (newest.action, newest.to_version, newest.reason) == ("move", 1, "better for names")
     # What is typed replaces the name that is offered; one that cannot be is refused before it is sent.
@@ -216,7 +217,7 @@ def test_promote_moves_an_alias_or_makes_one(
     browser.evaluate("document.querySelector('dialog[open] input').select()")
     browser.type("next")
     browser.press("Enter")
-    assert browser.text("#model-said .done") == "next stands for version 2 now."
+    browser.wait_for_text("#model-said .done", "next stands for version 2 now.")
     assert {each.alias: each.version for each in client.aliases(name)} == {"champion": 1, "next": 2}
 
 

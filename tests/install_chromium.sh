@@ -1,0 +1,32 @@
+#!/bin/sh
+# Install Debian's Chromium for the browser tests, if this machine has no browser they can use.
+set -eu
+
+for name in chromium chromium-browser google-chrome; do
+    if command -v "$name" >/dev/null; then
+        exit 0
+    fi
+done
+
+# The tests that need it are skipped then, so this is no failure.
+give_up() {
+    echo "Chromium is not installed: $1 The browser tests will be skipped. Install Chromium to run them." >&2
+    exit 0
+}
+
+command -v apt-get >/dev/null || give_up "this machine has no apt-get."
+if [ "$(id -u)" -eq 0 ]; then
+    as_root="env"
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root="sudo -n env"
+else
+    give_up "that needs root, or sudo without a password."
+fi
+
+install() {
+    $as_root DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium >/dev/null
+}
+
+echo "Installing Chromium for the browser tests."
+# The lists of packages may be missing or old.
+install 2>/dev/null || { $as_root apt-get update --quiet >/dev/null && install; } || give_up "apt-get failed."
