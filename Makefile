@@ -1,6 +1,6 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs up test fuzz browser warm check format bench lock clean
+.PHONY: help setup demo docs up test fuzz browser chromium coverage warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -30,14 +30,27 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 
 # Tests of one file share a process, and so its fixtures. Files go out in the order of tests/conftest.py: left to itself,
 # xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
-test: warm $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+test: warm chromium $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
 	$(BIN)/python -m tests.contract $(ARGS)
 
-browser: $(DEV)  ## Show the page in a real browser (needs Chromium: apt-get install chromium)
-	$(BIN)/python -m pytest -m browser $(ARGS)
+browser: chromium $(DEV)  ## Test only the page, in a real browser
+	$(BIN)/python -m pytest -m browser tests/app $(ARGS)
+
+chromium:  ## Install Debian's Chromium, as root or with sudo, if there is no browser
+	@sh tests/install_chromium.sh
+
+# The same tests with every process measured, which takes about twice as long. Branches count; compiled kernels do not.
+COVERAGE := build/coverage
+coverage: warm chromium $(DEV)  ## Run the suite and write which lines and branches no test reaches
+	rm -rf $(COVERAGE)
+	-$(BIN)/coverage run -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --timeout 600 $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report > $(COVERAGE)/report.txt
+	@tail -n 3 $(COVERAGE)/report.txt
+	@echo "What is missed, file by file: $(COVERAGE)/report.txt"
 
 # Compiling needs nothing that tests and checks do: with --jobs it begins while those are still being installed.
 warm: $(RUNTIME)  ## Compile every kernel into the cache

@@ -38,6 +38,7 @@ LONGEST = (
     "worker/test_resume.py",
     "core/learn/test_memory.py",
     "app/test_serving.py",
+    "app/test_page_in_browser.py",
     "core/inference/test_chain.py",
     "worker/test_processes.py",
     "core/pipeline/test_warm.py",

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import psycopg.conninfo
@@ -21,8 +23,9 @@ import sqlalchemy
 
 from tagsmith.app.cli import embedded_redis, process
 
-START_DEADLINE_S = 30.0
-STOP_DEADLINE_S = 15.0
+#: Long, since only a test that fails waits for it.
+START_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 30.0
 #: Whom PostgreSQL runs as when the tests run as root, which it refuses to be. Every Unix has this user.
 UNPRIVILEGED_USER = "nobody"
 
@@ -37,6 +40,38 @@ def wait_until(
             awaited = what if isinstance(what, str) else what()
             raise AssertionError(f"waited {deadline_s:g} s in vain: {awaited}")
         time.sleep(0.02)
+
+
+class Listener:
+    """Hears a channel of Redis from the moment it is made."""
+
+    def __init__(self, client: redis.Redis, channel: str) -> None:
+        self._client, self._channel = client, channel
+        self._pubsub = client.pubsub()
+        self._pubsub.subscribe(channel)
+        assert self._next()["type"] == "subscribe"
+
+    def heard(self) -> list[bytes]:
+        """Give what was published since the last call."""
+        # Redis keeps the order: what came before this mark was published before it.
+        mark = secrets.token_bytes(8)
+        self._client.publish(self._channel, mark)
+        return list(iter(lambda: self._next()["data"], mark))
+
+    def close(self) -> None:
+        self._pubsub.close()
+
+    def _next(self) -> dict[str, Any]:
+        found: list[dict[str, Any]] = []
+
+        def came() -> bool:
+            message = self._pubsub.get_message(timeout=1)
+            if message is not None:
+                found.append(message)
+            return bool(found)
+
+        wait_until(came, f"a message on {self._channel}")
+        return found[0]
 
 
 def free_port() -> int:

@@ -27,7 +27,7 @@ class Traces:
 
     def take(self, name: str) -> ReadableSpan:
         """Wait for a span to end, and forget it with all that came with it."""
-        wait_until(lambda: any(span.name == name for span in self.all()), f"a span {name}", 10)
+        wait_until(lambda: any(span.name == name for span in self.all()), f"a span {name}")
         found = [span for span in self.all() if span.name == name]
         self._kept.clear()
         assert len(found) == 1

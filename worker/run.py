@@ -269,6 +269,7 @@ def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection]
 
 def _described(error: TagsmithError) -> dict[str, Any]:
     places = [
-        {"reason": fault.reason, "line": fault.line, "pointer": fault.pointer} for fault in error.faults
+        {"reason": fault.reason, "type": fault.type, "line": fault.line, "pointer": fault.pointer}
+        for fault in error.faults
     ]
     return {"code": error.code, "message": error.message} | ({"errors": places} if places else {})

@@ -7,7 +7,7 @@ from functools import partial
 import anyio.to_thread
 
 from tagsmith.app.deps import Runtime
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.model.tagger import Tagger
@@ -66,5 +66,6 @@ def _content(
 def _refuse_options(asked: Export) -> None:
     given = [*asked.options, *(["model"] if asked.model is not None else [])]
     if given:
-        faults = [Fault("has a meaning only with format", parameter=name) for name in given]
+        reason = "has a meaning only with format"
+        faults = [Fault(reason, parameter=name, type=FaultType.INCONSISTENT) for name in given]
         raise Invalid("The text as it came has no options.", faults, code="invalid_options")

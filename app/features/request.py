@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, WithJsonSchema, field_validator
 
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.spec import Spec, validated
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.store.ids import CorpusReference
@@ -38,7 +38,7 @@ class PreviewRequest(Spec):
     @field_validator("sentence")
     @classmethod
     def _tokens(cls, sentence: list[Any]) -> list[Any]:
-        faults = [Fault(reason, pointer=f"/sentence{place}") for place, reason in _wrong(sentence)]
+        faults = _wrong(sentence)
         if faults:
             raise Invalid("The sentence cannot be read.", faults[:100], code="invalid_request")
         return sentence
@@ -49,29 +49,42 @@ class PreviewRequest(Spec):
         return [[token] if isinstance(token, str) else token for token in self.sentence]
 
 
-def _wrong(sentence: list[Any]) -> list[tuple[str, str]]:
-    """Return the faults of a sentence as (place, reason)."""
+def _wrong(sentence: list[Any]) -> list[Fault]:
+    """Return the faults of a sentence."""
     if not 1 <= len(sentence) <= MAX_TOKENS:
-        return [("", f"a sentence has 1 to {MAX_TOKENS} tokens; this has {len(sentence)}")]
+        return [
+            _fault(
+                "", f"a sentence has 1 to {MAX_TOKENS} tokens; this has {len(sentence)}", _length(sentence)
+            )
+        ]
     rows = isinstance(sentence[0], list)
     if rows and not 1 <= len(sentence[0]) <= MAX_COLUMNS:
-        return [("/0", f"a row has 1 to {MAX_COLUMNS} columns; this has {len(sentence[0])}")]
-    found: list[tuple[str, str]] = []
+        row = sentence[0]
+        return [_fault("/0", f"a row has 1 to {MAX_COLUMNS} columns; this has {len(row)}", _length(row))]
+    found: list[Fault] = []
     for i, token in enumerate(sentence):
         if isinstance(token, list) != rows:
-            found.append((f"/{i}", "tokens are all strings or all rows of columns"))
+            reason = "tokens are all strings or all rows of columns"
+            found.append(_fault(f"/{i}", reason, FaultType.MIXED_TYPES))
         elif rows and len(token) != len(sentence[0]):
-            found.append((f"/{i}", f"this row has {len(token)} columns, the first one {len(sentence[0])}"))
+            reason = f"this row has {len(token)} columns, the first one {len(sentence[0])}"
+            found.append(_fault(f"/{i}", reason, FaultType.INCONSISTENT))
         else:
             for j, value in enumerate(token if rows else [token]):
                 if not isinstance(value, str) or len(value) > MAX_VALUE:
-                    found.append(
-                        (
-                            f"/{i}/{j}" if rows else f"/{i}",
-                            f"a value is a string of at most {MAX_VALUE} characters",
-                        )
-                    )
+                    kind = "string_too_long" if isinstance(value, str) else "string_type"
+                    reason = f"a value is a string of at most {MAX_VALUE} characters"
+                    found.append(_fault(f"/{i}/{j}" if rows else f"/{i}", reason, kind))
     return found
+
+
+def _fault(place: str, reason: str, kind: str) -> Fault:
+    return Fault(reason, pointer=f"/sentence{place}", type=kind)
+
+
+def _length(values: list[Any]) -> str:
+    """Return pydantic's name for a list of a wrong length."""
+    return "too_long" if values else "too_short"
 
 
 _REQUEST: TypeAdapter[PreviewRequest] = TypeAdapter(PreviewRequest)

@@ -1,6 +1,7 @@
 """Problem responses (RFC 9457) for all errors, and the HTTP status of each error class."""
 
 import http
+import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -129,7 +130,13 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     parameter = PARAMETERS.get(error.code)
     faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
     places = [
-        place(each.reason, pointer=each.pointer, line=each.line, parameter=each.parameter or parameter)
+        place(
+            each.reason,
+            type=each.type,
+            pointer=each.pointer,
+            line=each.line,
+            parameter=each.parameter or parameter,
+        )
         for each in faults
     ]
     return problem_response(
@@ -171,9 +178,10 @@ def places_of(items: Sequence[Mapping[str, Any]], body: Any = None) -> list[dict
     for item in items[:MAX_FAULTS]:
         origin, *path = item["loc"] or ("body",)
         if origin == "body":
-            found.append(place(reason_of({**item, "loc": tuple(path)}, body), pointer=pointer(path)))
+            reason = reason_of({**item, "loc": tuple(path)}, body)
+            found.append(place(reason, type=item["type"], pointer=pointer(path)))
         else:
-            found.append(place(reason_of(item), parameter=".".join(map(str, path))))
+            found.append(place(reason_of(item), type=item["type"], parameter=".".join(map(str, path))))
     return found
 
 
@@ -232,15 +240,5 @@ def _dump(body: Mapping[str, object]) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        # UTF-8 cannot encode a lone surrogate: escape it instead of failing again.
-        return orjson.dumps(_readable(body))
-
-
-def _readable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {str(_readable(key)): _readable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_readable(item) for item in value]
-    return value if isinstance(value, (int, float, bool, type(None))) else str(value)
+        # UTF-8 cannot encode a lone surrogate, so escape it instead of failing again.
+        return json.dumps(body, default=str).encode()

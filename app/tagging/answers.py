@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tagsmith.app.tagging import texts
 from tagsmith.app.tagging.serving import Served
-from tagsmith.core.base.errors import Fault, Invalid, TooLarge
+from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge
 from tagsmith.core.corpus.labels.segmentation import is_coding
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
@@ -235,7 +235,8 @@ def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
         return [(i, token) for i, length in enumerate(lengths) for token in range(length)]
     for number, (i, token) in enumerate(request.explain):
         if not (0 <= i < len(lengths) and 0 <= token < lengths[i]):
-            raise _refused(f"there is no token {token} in sentence {i}, from 0", f"/explain/{number}")
+            reason = f"there is no token {token} in sentence {i}, from 0"
+            raise _refused(reason, f"/explain/{number}", FaultType.OUT_OF_RANGE)
     return request.explain
 
 
@@ -255,8 +256,9 @@ def _cut(values: Sequence[Any] | NDArray[Any], bounds: Sequence[int]) -> list[An
     return [values[begin:end] for begin, end in pairwise(bounds)]
 
 
-def _refused(reason: str, pointer: str) -> Invalid:
-    return Invalid("The request cannot be tagged.", [Fault(reason, pointer=pointer)], code="invalid_request")
+def _refused(reason: str, pointer: str, kind: FaultType = FaultType.INCONSISTENT) -> Invalid:
+    fault = Fault(reason, pointer=pointer, type=kind)
+    return Invalid("The request cannot be tagged.", [fault], code="invalid_request")
 
 
 def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]], name: str) -> str:

@@ -19,7 +19,7 @@ from tagsmith.app.http.bodies import parse_json
 from tagsmith.app.tagging import answers, service
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served
-from tagsmith.core.base.errors import Fault, Invalid, TagsmithError, TooLarge
+from tagsmith.core.base.errors import Fault, FaultType, Invalid, TagsmithError, TooLarge
 from tagsmith.core.base.spec import validated
 from tagsmith.core.corpus.attributes import DuplicateNameError, object_of
 from tagsmith.wire import LineOptions, TagLine, TagRequest
@@ -52,7 +52,11 @@ def options_of(line: bytes) -> LineOptions:
     """Parse the first line."""
     options = validated(_OPTIONS, parse_json(line), "The first line")
     if options.constraints is not None and options.constraints.tags is not None:
-        fault = Fault("tags cannot be fixed for all lines alike", pointer="/constraints/tags")
+        fault = Fault(
+            "tags cannot be fixed for all lines alike",
+            pointer="/constraints/tags",
+            type=FaultType.INCONSISTENT,
+        )
         raise Invalid("The first line is not valid", [fault], code="invalid_spec")
     return options
 
@@ -159,7 +163,11 @@ class Lines:
         try:
             line = validated(_LINE, value, "The line")
             if (line.tokens is None) == (line.text is None):
-                fault = Fault("give tokens or a text", pointer="/tokens")
+                fault = Fault(
+                    "give tokens or a text",
+                    pointer="/tokens",
+                    type="missing" if line.text is None else FaultType.INCONSISTENT,
+                )
                 raise Invalid("The line is not valid", [fault], code="invalid_request")
             if line.tokens is not None and service.check_tokens([line.tokens]) is dict:
                 _check_once(raw)
@@ -220,7 +228,7 @@ def _check_once(raw: bytes) -> None:
     try:
         json.loads(raw, object_pairs_hook=object_of)
     except DuplicateNameError as error:
-        fault = Fault(str(error), pointer="/tokens")
+        fault = Fault(str(error), pointer="/tokens", type=FaultType.DUPLICATE_NAME)
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
 
 
@@ -231,7 +239,7 @@ def _without_sentence(explanation: Mapping[str, Any]) -> dict[str, Any]:
 def _told(error: TagsmithError) -> dict[str, Any]:
     """Return the fields of an error, with pointers relative to the line."""
     places = [
-        problems.place(fault.reason, pointer=_in_line(fault.pointer))
+        problems.place(fault.reason, type=fault.type, pointer=_in_line(fault.pointer))
         for fault in error.faults[: problems.MAX_FAULTS]
     ]
     return {"code": error.code, "detail": error.message, "errors": places}

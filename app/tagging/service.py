@@ -18,7 +18,7 @@ from tagsmith.app.tagging import answers
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served, Serving
 from tagsmith.app.tagging.turns import Turns
-from tagsmith.core.base.errors import Fault, Invalid, TooLarge, Unavailable
+from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge, Unavailable
 from tagsmith.core.base.spec import faults_of
 from tagsmith.core.corpus.attributes import DuplicateNameError, count_members, object_of
 from tagsmith.core.service.settings import Settings
@@ -148,7 +148,11 @@ def parse(raw: bytes, found: Plain | None) -> TagRequest:
     except ValidationError as error:
         request = _with_whole_numbers(raw, error)
     if ("sentences" in request.model_fields_set) == (request.text is not None):
-        fault = Fault("give sentences or a text", pointer="/sentences" if request.text is None else "/text")
+        fault = Fault(
+            "give sentences or a text",
+            pointer="/sentences" if request.text is None else "/text",
+            type="missing" if request.text is None else FaultType.INCONSISTENT,
+        )
         raise Invalid("The request is not valid.", [fault], code="invalid_request")
     if check_tokens(request.sentences) is dict:
         check_once(raw, request)
@@ -186,7 +190,7 @@ def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
     kind = kind_of(sentences)
     if kind is not None:
         return kind
-    faults = [Fault(*found) for found in islice(_wrong_tokens(sentences), problems.MAX_FAULTS)]
+    faults = list(islice(_wrong_tokens(sentences), problems.MAX_FAULTS))
     reason = "Tokens are strings, or all of them lists of strings, or all of them objects."
     raise Invalid(reason, faults, code="invalid_request")
 
@@ -199,7 +203,7 @@ def check_once(raw: bytes, request: TagRequest) -> None:
     try:
         json.loads(raw, object_pairs_hook=object_of)
     except DuplicateNameError as error:
-        fault = Fault(str(error), pointer="/sentences")
+        fault = Fault(str(error), pointer="/sentences", type=FaultType.DUPLICATE_NAME)
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
 
 
@@ -210,20 +214,22 @@ def _members(value: Any) -> int:
     return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
-def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[tuple[str, None, str]]:
-    """Yield the faults in order, as (reason, no line, pointer). All tokens must have the type of the first one."""
+def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[Fault]:
+    """Yield the faults in order. All tokens must have the type of the first one."""
     first = next(chain.from_iterable(sentences))
     for i, sentence in enumerate(sentences):
         for j, token in enumerate(sentence):
             place = f"/sentences/{i}/{j}"
             if not isinstance(token, (str, list, dict)):
-                yield "must be a string, a list of strings or an object", None, place
+                reason = "must be a string, a list of strings or an object"
+                yield Fault(reason, pointer=place, type="string_type")
             elif isinstance(first, (str, list, dict)) and type(token) is not type(first):
-                yield "tokens must be all strings, all lists of strings or all objects", None, place
+                reason = "tokens must be all strings, all lists of strings or all objects"
+                yield Fault(reason, pointer=place, type=FaultType.MIXED_TYPES)
             elif isinstance(token, list):
                 for k, column in enumerate(token):
                     if not isinstance(column, str):
-                        yield "must be a string", None, f"{place}/{k}"
+                        yield Fault("must be a string", pointer=f"{place}/{k}", type="string_type")
 
 
 def _tokens(request: TagRequest) -> int:

@@ -6,17 +6,37 @@ Each has a stable `code`, a message for people, and a list of faults. They are i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
+
+
+class FaultType(StrEnum):
+    """What is wrong, for programs, where pydantic has no name for it. `docs/errors.md` describes each."""
+
+    #: Fields that are valid by themselves do not fit together.
+    INCONSISTENT = "inconsistent"
+    #: A number of something that the request does not have.
+    OUT_OF_RANGE = "out_of_range"
+    #: Values of one list have different types.
+    MIXED_TYPES = "mixed_types"
+    #: A JSON object has two members of one name.
+    DUPLICATE_NAME = "duplicate_name"
+    #: A value or a field of a search that the trainer or the features cannot take.
+    SEARCHED_VALUE = "searched_value"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of the input, and its place: a line of a file, a JSON pointer into the body, or a parameter."""
+    """One fault of the input, and its place: a line of a file, a JSON pointer into the body, or a parameter.
+
+    `type` is pydantic's error type (`missing`, `greater_than`) or a `FaultType`. None: the code of the error says all.
+    """
 
     reason: str
     line: int | None = None
     pointer: str | None = None
     parameter: str | None = None
+    type: str | None = None
 
 
 class TagsmithError(Exception):

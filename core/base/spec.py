@@ -39,7 +39,7 @@ def faults_of(error: ValidationError, value: Any, kind: Any = None) -> list[Faul
         if item["type"].startswith("union_tag"):
             # The fault is in the discriminator field of the union.
             path = (*path, str(item["ctx"]["discriminator"]).strip("'"))
-        faults.append(Fault(reason=reason_of(item, kind), pointer=pointer(path)))
+        faults.append(Fault(reason=reason_of(item, kind), pointer=pointer(path), type=item["type"]))
     return faults
 
 

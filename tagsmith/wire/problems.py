@@ -10,6 +10,9 @@ class ErrorLocation(BaseModel):
     """One fault, and where it is."""
 
     detail: str = Field(description="What is wrong.")
+    type: str | None = Field(
+        None, description="Stable name of the fault, for programs: `missing`, `greater_than`, `inconsistent`."
+    )
     pointer: str | None = Field(None, description="JSON pointer into the request body.")
     line: int | None = Field(None, description="Line of the uploaded file or body, from 1.")
     parameter: str | None = Field(None, description="Name of the path, query or header parameter.")

@@ -15,13 +15,20 @@ from typing import Any, Self
 import orjson
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MISSING = "There is no Chromium on this machine. Install it: apt-get install chromium."
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
 #: No step of a test takes so long.
 DEADLINE_S = 30.0
 POLL_S = 0.02
 #: Chromium reads commands from the first of these descriptors and writes answers and events to the second.
 COMMANDS, ANSWERS = 3, 4
-KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "\t"), "ArrowRight": (39, ""), "ArrowLeft": (37, "")}
+KEYS = {
+    "Enter": (13, "\r"),
+    "Escape": (27, ""),
+    "Tab": (9, "\t"),
+    "ArrowRight": (39, ""),
+    "ArrowLeft": (37, ""),
+}
 #: What accessibility rules the pages must keep: those of WCAG 2.1, levels A and AA, and best practice.
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 
@@ -36,7 +43,7 @@ class Browser:
         self._tabs: dict[str, Tab] = {}
 
     def __enter__(self) -> Self:
-        assert CHROMIUM is not None, "there is no Chromium here: apt-get install chromium"
+        assert CHROMIUM is not None, MISSING
         theirs_in, self._in = map(_above_standard, os.pipe())
         self._out, theirs_out = map(_above_standard, os.pipe())
         self._pid = os.posix_spawn(

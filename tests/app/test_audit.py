@@ -41,7 +41,7 @@ def test_where_keys_are_in_force_it_names_the_key_and_is_for_admin(
     callers = Callers(database, server.url)
     token = callers.token("train", name="nightly")
     admin, trainer = callers.client("admin"), callers.with_token(token)
-    wait_until(lambda: httpx.get(f"{server.url}/audit").status_code == 401, "keys to be in force", 5)
+    wait_until(lambda: httpx.get(f"{server.url}/audit").status_code == 401, "keys to be in force")
     assert trainer.post("/corpora", content=samples.TEXT).status_code == 201
     assert_problem(trainer.get("/audit"), 403, "scope_missing")
     found = admin.get("/audit", params={"key": id_of(token)}).json()["data"]

@@ -24,7 +24,7 @@ CHANGELESS = {("post", "/tag"), ("post", "/features/preview")}
 def admin(server: ThreadServer, database: Database) -> Iterator[httpx.Client]:
     callers = Callers(database, server.url)
     made = callers.client("admin")
-    wait_until(lambda: httpx.get(f"{server.url}/keys").status_code == 401, "keys to be in force", 5)
+    wait_until(lambda: httpx.get(f"{server.url}/keys").status_code == 401, "keys to be in force")
     yield made
     callers.close()
 

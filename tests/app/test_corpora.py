@@ -2,18 +2,43 @@
 
 import gzip
 import hashlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 import zstandard
 
-from tests.app.servers import assert_problem
+from tagsmith.app.http.uploads import Upload
+from tagsmith.core.store import corpora
+from tests.app.servers import DEADLINE_S, assert_problem
 
 TEXT = b"Rockwell NNP B-NP\nsaid VBD B-VP\n\nIt PRP B-NP\nrose VBD B-VP\n. . O\n"
 
 
 def upload(http: httpx.Client, content: bytes = TEXT, **params: str) -> httpx.Response:
     return http.post("/corpora", params=params, content=content)
+
+
+@pytest.mark.parametrize(("where", "step"), [(Upload, "feed"), (Upload, "finish"), (corpora, "insert")])
+def test_other_requests_are_answered_while_an_upload_is_read_and_stored(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch, where: object, step: str
+) -> None:
+    entered, answered = threading.Event(), threading.Event()
+    work = getattr(where, step)
+
+    def held(*given: object) -> object:
+        entered.set()
+        assert answered.wait(DEADLINE_S), "no other request was answered meanwhile"
+        return work(*given)
+
+    monkeypatch.setattr(where, step, held)
+    with ThreadPoolExecutor(1) as pool:
+        stored = pool.submit(upload, http)
+        assert entered.wait(DEADLINE_S)
+        assert http.get("/livez").status_code == 200
+        answered.set()
+        assert stored.result().status_code == 201
 
 
 @pytest.mark.parametrize("encoding", [None, "gzip", "zstd"])

@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
-from tagsmith.app.server import DRAIN_S
+from tagsmith.app import server as app_server
 from tagsmith.core.service.settings import Settings
 from tests.app.servers import ROOT, ThreadServer
 from tests.services import wait_until
@@ -31,7 +30,7 @@ server.Server(server.uvicorn.Config(endless, lifespan="on", port=0, log_config=N
 
 
 def connected(server: ThreadServer) -> http.client.HTTPConnection:
-    made = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    made = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
     made.request("GET", "/livez")
     answer = made.getresponse()
     answer.read()
@@ -55,19 +54,20 @@ def test_a_connection_ends_after_an_answer_and_not_before_one(settings: Settings
         answer.read()
         with pytest.raises(ConnectionRefusedError):
             connected(server)
-        stopping.join(10)
+        stopping.join()
         assert idle.sock is not None
         assert idle.sock.recv(1) == b""  # closed, in order, with nothing said
         idle.close()
         busy.close()
 
 
-def test_a_process_without_connections_stops_at_once(settings: Settings) -> None:
+def test_a_process_without_connections_stops_without_the_time_to_drain(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_server, "DRAIN_S", 3600.0)
     with ThreadServer(settings) as server:
         connected(server).close()
-        began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < DRAIN_S
 
 
 def test_a_process_that_cannot_stop_is_ended_though_nobody_is_there_to_kill_it() -> None:
@@ -75,4 +75,4 @@ def test_a_process_that_cannot_stop_is_ended_though_nobody_is_there_to_kill_it()
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
         process.terminate()
-        assert process.wait(20) == -signal.SIGALRM
+        assert process.wait(60) == -signal.SIGALRM

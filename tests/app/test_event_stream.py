@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,13 +81,13 @@ class Watcher:
     def ticks(self) -> list[Any]:
         return [event.data["fraction"] for event in self.events if event.type == "progress"]
 
-    def wait_for(self, seq: int, deadline_s: float = 10) -> None:
+    def wait_for(self, seq: int) -> None:
         wait_until(
-            lambda: seq in self.seqs or self.error is not None, f"event {seq}, got {self.seqs}", deadline_s
+            lambda: seq in self.seqs or self.error is not None, lambda: f"event {seq}, got {self.seqs}"
         )
 
     def finished(self) -> list[int]:
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive(), f"the stream did not end after {self.seqs}"
         assert self.error is None
         return self.seqs
@@ -161,21 +160,29 @@ def test_a_client_that_has_seen_the_end_is_told_not_to_come_back(
     assert (response.status_code, response.content) == (204, b"")
 
 
-def test_live_events_and_ticks_arrive_within_a_second_and_once(server: ThreadServer, worker: Worker) -> None:
+@pytest.fixture
+def pushed(server: ThreadServer, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    """A watcher that hears only what Redis pushes: the next look into SQL is an hour away."""
+    monkeypatch.setattr(stream, "IDLE_POLL_S", 3600.0)
     watcher = Watcher(server.url, worker.job_id)
     watcher.wait_for(1)
+    wait_until(lambda: server.app.state.runtime.live.connected, "the reader to attach")
+    # The wait that began before the reader was attached is a short one. After a tick, it is over.
+    wait_until(lambda: worker.tick(0.1) or 0.1 in watcher.ticks, "the first tick")
+    return watcher
+
+
+def test_live_events_and_ticks_are_pushed_and_arrive_once(worker: Worker, pushed: Watcher) -> None:
     worker.begin()
-    watcher.wait_for(2)
+    pushed.wait_for(2)
     for number in range(3, 8):
         worker.step(number)
-        started = time.monotonic()
-        watcher.wait_for(number)
-        assert time.monotonic() - started < 1
+        pushed.wait_for(number)
     worker.tick(0.5)
-    wait_until(lambda: watcher.ticks == [0.5], "the tick")
+    wait_until(lambda: 0.5 in pushed.ticks, "the tick")
     worker.end()
-    assert watcher.finished() == list(range(1, 9))
-    assert all(event.seq is None for event in watcher.events if event.type == "progress")
+    assert pushed.finished() == list(range(1, 9))
+    assert all(event.seq is None for event in pushed.events if event.type == "progress")
 
 
 def test_many_watchers_of_one_job_all_get_everything(server: ThreadServer, worker: Worker) -> None:
@@ -205,16 +212,15 @@ def test_one_reader_serves_all_watchers(
         watcher.finished()
 
 
-def test_an_event_that_redis_never_saw_is_filled_in_from_sql(server: ThreadServer, worker: Worker) -> None:
-    watcher = Watcher(server.url, worker.job_id)
+def test_an_event_that_redis_never_saw_is_filled_in_from_sql(worker: Worker, pushed: Watcher) -> None:
     worker.begin()
-    watcher.wait_for(2)
+    pushed.wait_for(2)
     worker.step(3, publish=False)
     worker.step(4, publish=False)
     worker.step(5)
-    watcher.wait_for(5, deadline_s=2)
+    pushed.wait_for(5)
     worker.end()
-    assert watcher.finished() == list(range(1, 7))
+    assert pushed.finished() == list(range(1, 7))
 
 
 def test_an_end_that_redis_never_saw_is_found_in_sql(
@@ -228,17 +234,10 @@ def test_an_end_that_redis_never_saw_is_found_in_sql(
     assert watcher.finished() == [1, 2, 3]
 
 
-def test_a_cancel_is_seen_at_once_by_those_who_watch(
-    server: ThreadServer, worker: Worker, client: Client
-) -> None:
-    watcher = Watcher(server.url, worker.job_id)
-    watcher.wait_for(1)
-    wait_until(lambda: server.app.state.runtime.live.connected, "the reader to attach")
-    started = time.monotonic()
+def test_a_cancel_is_pushed_to_those_who_watch(worker: Worker, pushed: Watcher, client: Client) -> None:
     client.cancel(worker.job_id)
-    assert watcher.finished() == [1, 2]
-    assert time.monotonic() - started < 1.5
-    assert watcher.events[-1].data["state"] == "cancelled"
+    assert pushed.finished() == [1, 2]
+    assert pushed.events[-1].data["state"] == "cancelled"
 
 
 def test_the_progress_of_the_row_is_shown_to_a_late_comer(
@@ -293,8 +292,10 @@ class TestWithoutRedis:
         database.dispose()
 
     def test_a_stream_goes_on_through_an_outage_without_gap_or_repeat(
-        self, own: tuple[ThreadServer, Worker], own_redis: RedisServer
+        self, own: tuple[ThreadServer, Worker], own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        # The loss of Redis itself must wake the stream.
+        monkeypatch.setattr(stream, "IDLE_POLL_S", 3600.0)
         server, worker = own
         watcher = Watcher(server.url, worker.job_id)
         worker.begin()
@@ -302,9 +303,7 @@ class TestWithoutRedis:
         watcher.wait_for(3)
         own_redis.kill()
         worker.step(4)
-        started = time.monotonic()
         watcher.wait_for(4)
-        assert time.monotonic() - started < 4
         worker.step(5)
         watcher.wait_for(5)
         own_redis.start()
@@ -322,7 +321,8 @@ class TestWithoutRedis:
         server, worker = own
         with raw_stream(server.url, worker.job_id) as lines:
             assert next(lines) == "retry: 3000"
-            assert server.stop() < 3
+            server.stop()
+            # The response ends as it should: a stream that is cut off raises here.
             seen = [line for line in lines if line.startswith("id:")]
         assert seen == ["id: 1"]
         with ThreadServer(server.settings) as successor:

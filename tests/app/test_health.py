@@ -85,7 +85,7 @@ def slow_warm(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     done = threading.Event()
 
     def warm() -> float:
-        done.wait(20)
+        done.wait()
         return 0.0
 
     monkeypatch.setattr(main.warm, "serving", warm)

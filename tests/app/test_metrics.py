@@ -1,6 +1,7 @@
 """Metrics: right with several processes, after one of them ended, and without a database."""
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_requests_are_counted_by_route_and_not_by_address(http: httpx.Client, se
     ]
     assert buckets == sorted(buckets)
     assert buckets[-1] == 3
-    assert 0 < values[f"tagsmith_http_request_duration_seconds_sum{{{labels}}}"] < 30
+    assert values[f"tagsmith_http_request_duration_seconds_sum{{{labels}}}"] > 0
     assert values["tagsmith_open_streams"] == 0
     assert values["tagsmith_database_up"] == 1
 
@@ -84,12 +85,13 @@ def test_jobs_and_aliases_are_counted_in_sql(server: ThreadServer, database: Dat
     assert values['tagsmith_jobs{kind="train",state="failed"}'] == 1
     assert values['tagsmith_jobs{kind="tune",state="queued"}'] == 1
     assert values['tagsmith_job_seconds_count{kind="train",state="failed"}'] == 1
-    assert 0 <= values['tagsmith_job_seconds_sum{kind="train",state="failed"}'] < 30
-    assert 0 < values["tagsmith_oldest_queued_seconds"] < 60
+    assert values['tagsmith_job_seconds_sum{kind="train",state="failed"}'] >= 0
+    assert values["tagsmith_oldest_queued_seconds"] > 0
     assert values['tagsmith_alias_version{alias="champion",model="measured"}'] == 1
 
 
 def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, database: Database) -> None:
+    began = time.monotonic()
     with database.write() as conn:
         jobs.create(conn, kind="train", spec={}, queue="quick")
         late, later, taken = (jobs.create(conn, kind="train", spec={}, queue="quick") for _ in range(3))
@@ -100,14 +102,16 @@ def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, databas
         _set(conn, taken.id, started_at=now - timedelta(seconds=500))
     values = scraped(server.url)
     assert values['tagsmith_queue_jobs{queue="quick"}'] == 3
-    assert 100 <= values['tagsmith_queue_oldest_seconds{queue="quick"}'] < 130
+    passed_s = time.monotonic() - began + 1
+    assert 100 <= values['tagsmith_queue_oldest_seconds{queue="quick"}'] <= 100 + passed_s
     assert values["tagsmith_oldest_queued_seconds"] >= values['tagsmith_queue_oldest_seconds{queue="quick"}']
     assert 'tagsmith_queue_jobs{queue="slow"}' in values
-    assert 500 <= values["tagsmith_oldest_lease_seconds"] < 530
+    assert 500 <= values["tagsmith_oldest_lease_seconds"] <= 500 + passed_s
     assert values["tagsmith_lease_overdue_seconds"] == 0
     with database.write() as conn:
         _set(conn, taken.id, lease_until=clock.now(conn) - timedelta(seconds=7))
-    assert 7 <= scraped(server.url)["tagsmith_lease_overdue_seconds"] < 37
+    overdue_s = scraped(server.url)["tagsmith_lease_overdue_seconds"]
+    assert 7 <= overdue_s <= 7 + time.monotonic() - began + 1
     with database.write() as conn:
         jobs.fail(conn, taken.id, "me", {"code": "x", "message": "x"})
         for job in (late, later):
@@ -157,8 +161,8 @@ def test_two_processes_answer_for_both_and_counters_survive_the_end_of_one(
             tag_all_ways(first.url)
             tag_all_ways(second.url)
             for url in (first.url, second.url):
-                wait_until(lambda url=url: requests(scraped(url), "/livez") == 12, "both to be counted", 10)
-                wait_until(lambda url=url: tagged(scraped(url)) == (6, 12, 18), "both to be counted", 10)
+                wait_until(lambda url=url: requests(scraped(url), "/livez") == 12, "both to be counted")
+                wait_until(lambda url=url: tagged(scraped(url)) == (6, 12, 18), "both to be counted")
                 values = scraped(url)
                 assert values["tagsmith_model_cache_misses_total"] == 2
                 assert values["tagsmith_model_cache_hits_total"] == 4

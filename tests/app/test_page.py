@@ -146,7 +146,7 @@ def locked(tmp_path: Path, migrated_sqlite_file: Path) -> Iterator[ThreadServer]
         database = Database(url)
         Callers(database, running.url).token("admin")
         database.dispose()
-        wait_until(lambda: httpx.get(f"{running.url}/models").status_code == 401, "keys to be in force", 5)
+        wait_until(lambda: httpx.get(f"{running.url}/models").status_code == 401, "keys to be in force")
         yield running
 
 

@@ -325,7 +325,7 @@ def test_policies_are_changed_by_those_who_may_promote(
     callers = Callers(database, server.url)
     reader, promoter = callers.client("read"), callers.client("promote", "read")
     path, body = "/models/scoped/policy", {"promotion": {"minimum": 1}}
-    wait_until(lambda: httpx.get(f"{server.url}{path}").status_code == 401, "keys to be in force", 5)
+    wait_until(lambda: httpx.get(f"{server.url}{path}").status_code == 401, "keys to be in force")
     assert_problem(reader.put(path, json=body), 403, "scope_missing")
     assert_problem(reader.delete(path), 403, "scope_missing")
     assert promoter.put(path, json=body).status_code == 200

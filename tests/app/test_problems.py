@@ -7,6 +7,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from tagsmith.app.http import problems
 from tagsmith.app.http.policy import policy
 from tagsmith.core.service import logs
 from tagsmith.core.service.settings import Settings
@@ -74,6 +75,12 @@ def test_a_fault_of_ours_tells_nothing_of_the_inside(
     record = next(record for record in caplog.records if record.name == "app.errors")
     assert record.request_id == "find-me"  # type: ignore[attr-defined]
     assert "the secret is 1234" in logs.JsonLines().format(record)
+
+
+def test_a_problem_about_text_that_utf_8_cannot_encode_is_sent_escaped() -> None:
+    response = problems.problem_response({"path": "/"}, 422, "invalid", "No label '\ud800'.")
+    assert json.loads(bytes(response.body))["detail"] == "No label '\ud800'."
+    assert b"\\ud800" in bytes(response.body)
 
 
 def test_a_request_id_is_taken_over_and_given_back(http: httpx.Client) -> None:

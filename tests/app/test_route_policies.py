@@ -78,7 +78,7 @@ def callers(server: ThreadServer, settings: Settings) -> Iterator[Callers]:
     database = Database(settings.database_url)
     made = Callers(database, server.url)
     made.token("admin")
-    wait_until(lambda: httpx.get(f"{server.url}/keys").status_code == 401, "keys to be in force", 5)
+    wait_until(lambda: httpx.get(f"{server.url}/keys").status_code == 401, "keys to be in force")
     yield made
     made.close()
     database.dispose()

@@ -1,6 +1,5 @@
 """Tagging over HTTP with real models."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
+from tests.services import wait_until
 
 TOKENS = [["Rockwell", "NNP"], ["said", "VBD"]]
 
@@ -153,16 +153,11 @@ def test_a_version_published_elsewhere_is_found_at_its_first_request(
     assert client.tag("brand-new", [TOKENS]).version == 1
 
 
-def test_a_newly_published_version_is_served_unasked_within_two_seconds(
-    client: Client, publish: Publish
-) -> None:
+def test_a_newly_published_version_is_served_unasked(client: Client, publish: Publish) -> None:
     publish("followed", "v1")
     assert client.tag("followed", [TOKENS]).version == 1
-    started = time.monotonic()
     publish("followed", "v2")
-    while client.tag("followed", [TOKENS]).version == 1:
-        assert time.monotonic() - started < 2
-        time.sleep(0.01)
+    wait_until(lambda: client.tag("followed", [TOKENS]).version == 2, "the new version to be served")
 
 
 def test_a_deleted_version_is_no_longer_served_by_the_process_that_deleted_it(

@@ -76,28 +76,29 @@ def test_lines_are_answered_as_plain_requests_are(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "pointer"),
+    ("line", "code", "pointer", "kind"),
     [
-        (b"{nonsense\n", "malformed_json", None),
-        ({"tokens": TOKENS, "text": "a"}, "invalid_request", "/tokens"),
-        ({}, "invalid_request", "/tokens"),
-        ([], "invalid_spec", ""),
-        ({"tokens": "a"}, "invalid_spec", "/tokens"),
-        ({"tokens": [["Rockwell"]]}, "mixed_tokens", "/tokens/0"),
-        ({"tokens": [["Rockwell", 3]]}, "invalid_request", "/tokens/0/1"),
-        ({"tokens": [], "colour": 1}, "invalid_spec", "/colour"),
-        ({"text": "Rockwell said"}, "text_not_supported", "/text"),
-        (b'{"tokens": [{"a": 1, "a": 2}]}\n', "invalid_request", "/tokens"),
+        (b"{nonsense\n", "malformed_json", None, None),
+        ({"tokens": TOKENS, "text": "a"}, "invalid_request", "/tokens", "inconsistent"),
+        ({}, "invalid_request", "/tokens", "missing"),
+        ([], "invalid_spec", "", "model_type"),
+        ({"tokens": "a"}, "invalid_spec", "/tokens", "list_type"),
+        ({"tokens": [["Rockwell"]]}, "mixed_tokens", "/tokens/0", None),
+        ({"tokens": [["Rockwell", 3]]}, "invalid_request", "/tokens/0/1", "string_type"),
+        ({"tokens": [], "colour": 1}, "invalid_spec", "/colour", "extra_forbidden"),
+        ({"text": "Rockwell said"}, "text_not_supported", "/text", None),
+        (b'{"tokens": [{"a": 1, "a": 2}]}\n', "invalid_request", "/tokens", "duplicate_name"),
     ],
 )
 def test_a_bad_line_is_answered_by_an_error_and_the_next_goes_on(
-    http: httpx.Client, line: Any, code: str, pointer: str | None
+    http: httpx.Client, line: Any, code: str, pointer: str | None, kind: str | None
 ) -> None:
     _, before, bad, after = post(http, {"model": "chunker:1"}, {"tokens": TOKENS}, line, {"tokens": TOKENS})
     assert before["tags"] == after["tags"] == ["name-v1", "act-v1"]
     assert (bad["line"], bad["error"]["code"], after["line"]) == (3, code, 4)
     if pointer is not None:
         assert bad["error"]["errors"][0]["pointer"] == pointer
+        assert bad["error"]["errors"][0].get("type") == kind
 
 
 @pytest.mark.parametrize(

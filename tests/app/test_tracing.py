@@ -104,7 +104,7 @@ def test_probes_are_not_traced(http: httpx.Client, traces: Traces) -> None:
     for path in ("/livez", "/readyz", "/metrics"):
         http.get(path)
     http.get("/version")
-    wait_until(lambda: len(traces.all()) == 1, "one span", 10)
+    wait_until(lambda: len(traces.all()) == 1, "one span")
     assert [span.name for span in traces.all()] == ["GET /version"]
     traces.take("GET /version")
 
@@ -113,7 +113,7 @@ def test_lines_of_a_request_have_the_ids_of_its_span(http: httpx.Client, traces:
     with lines_of("app.access") as lines:
         http.get("/models", headers=GIVEN | {"X-Request-Id": "traced-1"})
         http.get("/livez")
-        wait_until(lambda: len(lines) == 2, "both lines", 10)
+        wait_until(lambda: len(lines) == 2, "both lines")
     traced, probe = lines
     assert (traced["trace_id"], traced["span_id"]) == ids(traces.take("GET /models"))
     assert (traced["trace_id"], traced["request_id"]) == (TRACE, "traced-1")
@@ -122,7 +122,7 @@ def test_lines_of_a_request_have_the_ids_of_its_span(http: httpx.Client, traces:
 
 def tag_spans(traces: Traces) -> tuple[Any, Any]:
     """The span of tagging, and that of its request."""
-    wait_until(lambda: len(traces.all()) == 2, "both spans", 10)
+    wait_until(lambda: len(traces.all()) == 2, "both spans")
     by_name = {span.name: span for span in traces.all()}
     traces.take("tag")
     return by_name["tag"], by_name["POST /tag"]

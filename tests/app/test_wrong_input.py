@@ -109,6 +109,10 @@ class TestUploads:
     def test_multipart_without_a_file_or_with_two_is_refused(self, http: httpx.Client) -> None:
         field = {"name": (None, "news")}
         assert_problem(http.post("/corpora", files=field), 422, "no_file_part")
+        response = http.post(
+            "/corpora", content=b"--x--\r\n", headers={"Content-Type": "multipart/form-data; boundary=x"}
+        )
+        assert_problem(response, 422, "no_file_part")
         two = [("file", ("a", GOOD)), ("file", ("b", GOOD))]
         assert_problem(http.post("/corpora", files=two), 422, "too_many_parts")
 
@@ -173,6 +177,29 @@ class TestJobs:
         problem = assert_problem(http.post("/jobs", json=spec(corpus_id, **changes)), 422, "invalid_spec")
         assert [place["pointer"] for place in problem["errors"]] == [pointer]
         assert problem["errors"][0]["detail"]
+
+    @pytest.mark.parametrize(
+        ("route", "body", "kind"),
+        [
+            ("/jobs", {"seed": -1}, "greater_than_equal"),
+            ("/jobs", {"colour": "blue"}, "extra_forbidden"),
+            ("/jobs", {"features": {"preset": "chunking", "templates": "U00:%x[0,0]"}}, "value_error"),
+            ("/jobs", {"stop": {"patience": 2}}, "inconsistent"),
+            ("/features/preview", {"sentence": []}, "too_short"),
+            ("/features/preview", {"sentence": [["a"], ["b", "c"]]}, "inconsistent"),
+            ("/features/preview", {"sentence": [["a"], "b"]}, "mixed_types"),
+            ("/features/preview", {"sentence": [1]}, "string_type"),
+            ("/tag", {"model": "any", "sentences": [["a"]], "text": "a"}, "inconsistent"),
+            ("/tag", {"model": "any"}, "missing"),
+            ("/tag", {"model": "any", "sentences": [["a", ["b"]]]}, "mixed_types"),
+        ],
+    )  # fmt: skip
+    def test_the_fault_has_a_type_for_programs(
+        self, http: httpx.Client, corpus_id: str, route: str, body: dict[str, Any], kind: str
+    ) -> None:
+        response = http.post(route, json=spec(corpus_id, **body) if route == "/jobs" else body)
+        code = "invalid_request" if response.json()["code"] == "invalid_request" else "invalid_spec"
+        assert_problem(response, 422, code, type=kind)
 
     @pytest.mark.parametrize(
         ("number", "reason"),

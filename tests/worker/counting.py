@@ -4,6 +4,7 @@ import logging
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -62,7 +63,8 @@ class CountOutcome:
 def count(workplace: Workplace) -> Running:
     """Make `passes` passes of `pass_s` seconds, each in `slices` yields.
 
-    `fail` names an error to raise after pass 2, `deaf_s` a time after pass 1 in which nothing is yielded.
+    `fail` names an error to raise after pass 2. `hold_until` and `deaf_until` name a file: after pass 1, no other pass
+    is made until it is there. A job that is deaf does not even yield.
     """
     spec = workplace.job.spec
     passes, slices = int(spec["passes"]), int(spec.get("slices", 1))
@@ -71,9 +73,14 @@ def count(workplace: Workplace) -> Running:
         for part in range(1, slices + 1):
             time.sleep(spec["pass_s"] / slices)
             yield Counted(number, passes, pass_done=part == slices)
-        if number == 1 and "deaf_s" in spec:
+        if number == 1 and "hold_until" in spec:
+            while not Path(spec["hold_until"]).exists():
+                time.sleep(0.02)
+                yield None
+        if number == 1 and "deaf_until" in spec:
             logging.getLogger(__name__).info("deaf from now on")
-            time.sleep(spec["deaf_s"])
+            while not Path(spec["deaf_until"]).exists():
+                time.sleep(0.02)
         if number == 2 and spec.get("fail") == "invalid":
             raise Invalid("pass 2 is no good", [Fault("bad label", line=7)], code="bad_pass")
         if number == 2 and spec.get("fail") == "defect":

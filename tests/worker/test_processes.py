@@ -2,11 +2,13 @@
 
 import json
 import time
+from pathlib import Path
 
 from tagsmith.core.jobs import control
 from tagsmith.core.registry import aliases
 from tagsmith.core.service import wire
 from tagsmith.core.store.states import State
+from tagsmith.worker import lease
 from tests.services import RedisServer, wait_until
 from tests.worker.processes import DEADLINE_S, Stack
 
@@ -30,12 +32,16 @@ def test_a_job_runs_to_its_end_and_followers_hear_all_that_sql_has(stack: Stack)
     assert told == [event.as_dict() for event in found[1:]]
 
 
-def test_a_worker_killed_in_mid_job_loses_it_to_another_and_one_version_comes_out(stack: Stack) -> None:
+def test_a_worker_killed_in_mid_job_loses_it_to_another_and_one_version_comes_out(
+    stack: Stack, tmp_path: Path
+) -> None:
     stack.start()
     stack.start()
-    job_id = stack.submit("killed", passes=12, pass_s=0.1)
-    stack.await_pass(job_id, 2)
+    gate = tmp_path / "gate"
+    job_id = stack.submit("killed", passes=12, pass_s=0, hold_until=str(gate))
+    stack.await_pass(job_id, 1)
     stack.worker_of(job_id).kill()
+    gate.touch()
     job = stack.await_state(job_id, State.SUCCEEDED, State.FAILED)
     assert (job.state, job.attempt, job.error) == (State.SUCCEEDED, 2, None)
     assert stack.states(job_id) == ["queued", "running", "queued", "running", "succeeded"]
@@ -60,69 +66,73 @@ def test_a_job_that_kills_every_worker_fails_with_worker_lost(breakable: Stack) 
     assert job.error["code"] == "worker_lost"
 
 
-def test_a_worker_asked_to_end_gives_its_job_back_in_seconds(breakable: Stack) -> None:
+def test_a_worker_asked_to_end_gives_its_job_back(breakable: Stack, tmp_path: Path) -> None:
     worker = breakable.start()
-    job_id = breakable.submit("stopped", passes=15, pass_s=0.1)
-    breakable.await_pass(job_id, 2)
-    asked_at = time.monotonic()
+    gate = tmp_path / "gate"
+    job_id = breakable.submit("stopped", passes=15, pass_s=0, hold_until=str(gate))
+    breakable.await_pass(job_id, 1)
     for _ in range(20):  # as a supervisor does that dies: once for each of its threads
         worker.terminate()
-    assert worker.wait() == 0
-    assert time.monotonic() - asked_at < 5
+    assert worker.wait() == 0  # by itself: the alarm of a worker that hangs gives another code
     job = breakable.job(job_id)
     assert (job.state, job.attempt, job.lease_owner) == (State.QUEUED, 1, None)
     assert job.sent_at is not None
+    gate.touch()
     breakable.start()
     assert breakable.await_state(job_id, State.SUCCEEDED).attempt == 2
     assert breakable.states(job_id) == ["queued", "running", "queued", "running", "succeeded"]
     assert len(breakable.versions("stopped")) == 1
 
 
-def test_a_worker_that_cannot_stop_its_job_gives_it_back_all_the_same(breakable: Stack) -> None:
+def test_a_worker_that_cannot_stop_its_job_gives_it_back_all_the_same(
+    breakable: Stack, tmp_path: Path
+) -> None:
     """As while kernels compile: nothing is yielded for long."""
     worker = breakable.start()
-    job_id = breakable.submit("deaf", passes=2, pass_s=0, deaf_s=60)
+    job_id = breakable.submit("deaf", passes=2, pass_s=0, deaf_until=str(tmp_path / "never"))
     # Not the pass itself: the worker may still look whether to stop after it has written that down.
     wait_until(lambda: "deaf from now on" in worker.log(), "the job to be deaf", DEADLINE_S)
     asked_at = time.monotonic()
     worker.terminate()
     breakable.await_state(job_id, State.QUEUED)
-    assert 2 < time.monotonic() - asked_at < 6
+    # Not at once: the last state of a job that does stop is worth a wait.
+    assert time.monotonic() - asked_at > 2
     assert breakable.job(job_id).attempt == 1
 
 
-def test_an_idle_worker_ends_at_once(breakable: Stack) -> None:
+def test_an_idle_worker_ends_by_itself(breakable: Stack) -> None:
     worker = breakable.start()
     wait_until(lambda: "ready" in worker.log(), "the worker to be ready", DEADLINE_S)
-    asked_at = time.monotonic()
     worker.terminate()
     assert worker.wait() == 0
-    assert time.monotonic() - asked_at < 4
 
 
-def test_a_running_job_is_cancelled_within_a_second(breakable: Stack) -> None:
+def test_a_cancel_takes_effect_within_a_second_even_if_the_work_does_not_stop() -> None:
+    """The tests below show that it does; how soon follows from these, whatever the machine."""
+    assert lease.POLL_S + lease.CANCEL_PATIENCE_S + lease.POLL_S < 1
+
+
+def test_a_running_job_is_cancelled_between_two_passes(breakable: Stack) -> None:
     breakable.start()
     job_id = breakable.submit("cancelled", passes=1000, pass_s=0.1)
     breakable.await_pass(job_id, 1)
-    asked_at = time.monotonic()
     with breakable.db.write() as conn:
         assert control.cancel(conn, job_id).state is State.CANCELLING
     wait_until(lambda: breakable.job(job_id).ended, "the end of the job", DEADLINE_S)
-    assert time.monotonic() - asked_at < 1.0
     assert breakable.job(job_id).state is State.CANCELLED
     assert breakable.states(job_id) == ["queued", "running", "cancelling", "cancelled"]
 
 
-def test_a_job_whose_work_cannot_stop_is_cancelled_within_a_second_all_the_same(breakable: Stack) -> None:
+def test_a_job_whose_work_cannot_stop_is_cancelled_all_the_same(breakable: Stack, tmp_path: Path) -> None:
     worker = breakable.start()
-    job_id = breakable.submit("hung", passes=1000, pass_s=0, deaf_s=3)
-    wait_until(lambda: "deaf from now on" in worker.log(), "the deaf time")
-    asked_at = time.monotonic()
+    gate = tmp_path / "gate"
+    job_id = breakable.submit("hung", passes=1000, pass_s=0, deaf_until=str(gate))
+    wait_until(lambda: "deaf from now on" in worker.log(), "the deaf time", DEADLINE_S)
     with breakable.db.write() as conn:
         control.cancel(conn, job_id)
     wait_until(lambda: breakable.job(job_id).ended, "the end of the job", DEADLINE_S)
-    assert time.monotonic() - asked_at < 1.0
     # The worker is free when its work comes to a point where it can stop.
+    gate.touch()
     breakable.await_state(breakable.submit("next", passes=1, pass_s=0), State.SUCCEEDED)
     assert breakable.states(job_id) == ["queued", "running", "cancelling", "cancelled"]
     assert breakable.job(job_id).result is None

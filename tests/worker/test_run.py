@@ -243,7 +243,7 @@ def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) ->
     wait_until(lambda: job_of(context, job_id).state is State.RUNNING, "the job to run")
     with context.db.write() as conn:
         control.cancel(conn, job_id)
-    thread.join(5)
+    thread.join(60)
     assert closed.is_set()
     assert job_of(context, job_id).state is State.CANCELLED
 

@@ -117,7 +117,7 @@ def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
     reason = item["msg"]
     if item["type"] == "extra_forbidden":
         reason = f"not an option of {format_name}; its options: {', '.join(model.model_fields)}"
-    return Fault(reason, parameter=str(item["loc"][0]) if item["loc"] else None)
+    return Fault(reason, parameter=str(item["loc"][0]) if item["loc"] else None, type=item["type"])
 
 
 def stored(options: Options) -> dict[str, Any]:

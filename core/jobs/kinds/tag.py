@@ -1,13 +1,13 @@
 """`tag`: label a whole corpus with one version and write it in any format."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 from sqlalchemy.engine import Connection
 
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import pointer
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.formats import registry as formats
@@ -83,7 +83,8 @@ def _prepare(spec: TagSpec, intake: Intake) -> Prepared:
         _writing_options(spec, corpus)
     except Invalid as error:
         faults = [
-            Fault(each.reason, pointer=pointer(("options", each.parameter or ""))) for each in error.faults
+            replace(each, pointer=pointer(("options", each.parameter or "")), parameter=None)
+            for each in error.faults
         ]
         raise Invalid(error.message, faults, code=error.code) from None
     target = intake.version(spec.model, "/model")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 from sqlalchemy.engine import Connection
 
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
@@ -57,7 +57,9 @@ class TrainSpec(JobSpec, Learning):
     def _patience_has_scores(self) -> "TrainSpec":
         if self.stop.keeps_best and self.dev is None:
             fault = Fault(
-                "patience waits for a better score on dev, and there is no dev", pointer="/stop/patience"
+                "patience waits for a better score on dev, and there is no dev",
+                pointer="/stop/patience",
+                type=FaultType.INCONSISTENT,
             )
             raise Invalid("The train job is not valid", [fault], code="invalid_spec")
         return self

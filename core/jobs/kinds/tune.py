@@ -6,7 +6,7 @@ import json
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from pydantic import (
 )
 from sqlalchemy.engine import Connection
 
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.spec import Spec, pointer, validated
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs.intake import Intake
@@ -95,7 +95,9 @@ class GridSearch(Spec):
         count = math.prod(len(values) for values in self.fields.values())
         if count > MAX_CANDIDATES:
             fault = Fault(
-                f"these are {count} combinations; at most {MAX_CANDIDATES}", pointer="/search/fields"
+                f"these are {count} combinations; at most {MAX_CANDIDATES}",
+                pointer="/search/fields",
+                type=FaultType.SEARCHED_VALUE,
             )
             raise Invalid("The tune job is not valid", [fault], code="invalid_spec")
         names = sorted(self.fields)
@@ -253,8 +255,12 @@ class TuneSpec(JobSpec, Learning):
             ]
             exact = [path for path in near if path == place]
             said = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
-            where = pointer(("search", "fields", exact[0] if exact else near[0])) if near else fault.pointer
-            faults.append(Fault(f"{said}: {fault.reason}", line=fault.line, pointer=where))
+            reason = f"{said}: {fault.reason}"
+            if near:
+                where = pointer(("search", "fields", exact[0] if exact else near[0]))
+                faults.append(replace(fault, reason=reason, pointer=where, type=FaultType.SEARCHED_VALUE))
+            else:
+                faults.append(replace(fault, reason=reason))
         return Invalid(error.message, faults, code=error.code)
 
 
@@ -268,7 +274,8 @@ _LEARNING: TypeAdapter[Learning] = TypeAdapter(Learning)
 
 
 def _refused(path: str, reason: str) -> Invalid:
-    fault = Fault(f"{path}: {reason}", pointer=pointer(("search", "fields", path)))
+    where = pointer(("search", "fields", path))
+    fault = Fault(f"{path}: {reason}", pointer=where, type=FaultType.SEARCHED_VALUE)
     return Invalid("The tune job is not valid", [fault], code="invalid_spec")
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tagsmith.core.features.columns.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Regex, parser_of
 
-ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])
+SETS = ["[ab]", "[^a]", r"[\db]", r"[^\w.]", r"[\W\-]", r"[\].a]", "[a-cb-d]", "[a-]", r"[\t-a]"]
+ATOMS = st.sampled_from(["a", "b", ".", *SETS, "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])
 REPEATS = st.sampled_from(["", "*", "+", "?", "*?", "+?", "??", "{1,2}", "{2}", "{2,}", "{0,2}?"])
 
 
@@ -119,6 +120,8 @@ def test_wapitis_dialect_matches_what_its_rules_mean_to_python(
         ("extended", "a)", "A ) has no (. Write \\) for a literal ). See character 2 of"),
         ("extended", "[a", "A [ has no ]"),
         ("extended", "[b-a]", "from a smaller to a greater character"),
+        ("extended", r"[a-\d]", "from a smaller to a greater character"),
+        ("extended", "[a\\", "A [ has no ]"),
         ("extended", "+a", "nothing before '+' to repeat. See character 1 of"),
         ("extended", "a**", "A repeat cannot be repeated"),
         ("extended", "a{,2}", "Write a repeat as"),

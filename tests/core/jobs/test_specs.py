@@ -236,6 +236,21 @@ def test_draws_hang_on_the_seed_and_stay_in_range():
     assert [each["trainer.l1"] for each in values] == [each.values["trainer.l1"] for each in fewer.candidates]
 
 
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"trainer.l1": [-1]}, "searched_value"),
+        ({"trainer.kind": ["sgd"]}, "searched_value"),
+        ({"trainer.l1": [i / 9 for i in range(300)], "trainer.batch": [1, 2]}, "searched_value"),
+        ({"trainer.l1": []}, "too_short"),
+    ],
+)
+def test_what_only_the_searched_spec_refuses_has_a_type_of_its_own(fields, kind):
+    with pytest.raises(Invalid) as caught:
+        parse_job(grid(**fields)).candidates  # noqa: B018  # checks them
+    assert {fault.type for fault in caught.value.faults} == {kind}
+
+
 def test_settings_drawn_twice_are_tried_once():
     spec = parse_job(drawn(**{"features.cutoff": [1, 2]}))
     assert sorted(candidate.values["features.cutoff"] for candidate in spec.candidates) == [1, 2]

@@ -47,7 +47,7 @@ def test_a_run_reports_each_pass_and_learns(corpus: Corpus):
     assert result.metrics["dev"]["f1"] > 75
     assert result.stop_reason == "passes"
     assert result.passes == 8
-    assert 0 < result.train_seconds < 60
+    assert result.train_seconds > 0
 
 
 def test_the_final_objective_is_exact(corpus: Corpus):
@@ -132,7 +132,8 @@ def test_a_time_budget_ends_training_with_what_was_learned(corpus: Corpus):
     spec = _spec(trainer={"kind": "sgd-l1", "passes": 100_000}, stop={"max_seconds": 0.4})
     _, result = _run(spec, corpus)
     assert result.stop_reason == "max_seconds"
-    assert 0.4 <= result.train_seconds < 2
+    assert result.train_seconds >= 0.4
+    assert result.passes < 100_000
     assert result.active_features > 0
 
 

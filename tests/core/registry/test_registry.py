@@ -1,8 +1,7 @@
 """Changes of what is served are announced, each after its commit and only then."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, closing
 
 import pytest
 from redis import Redis
@@ -13,6 +12,7 @@ from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import wire
 from tagsmith.core.store.engine import Database, after_commit
 from tests.core.store.samples import add_version, new_version
+from tests.services import Listener
 
 ANN = MoveContext("ann")
 NEW = new_version()
@@ -24,20 +24,13 @@ def redis(redis_url: str) -> Iterator[Redis]:
         yield made
 
 
-@contextmanager
-def listening(redis: Redis) -> Iterator[Any]:
-    with redis.pubsub(ignore_subscribe_messages=True) as listener:
-        listener.subscribe(wire.REGISTRY_CHANNEL)
-        listener.get_message(timeout=1)
-        yield listener
+def listening(redis: Redis) -> AbstractContextManager[Listener]:
+    return closing(Listener(redis, wire.REGISTRY_CHANNEL))
 
 
-def heard(listener: Any) -> int:
+def heard(listener: Listener) -> int:
     """How many announcements came."""
-    count = 0
-    while listener.get_message(timeout=0.5) is not None:
-        count += 1
-    return count
+    return len(listener.heard())
 
 
 def test_every_change_is_announced_once_and_after_its_commit(db: Database, redis: Redis) -> None:

@@ -1,9 +1,9 @@
 """When a process traces, to where, and that nothing of it is there when it does not."""
 
+import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -98,18 +98,17 @@ def test_spans_reach_a_collector_under_the_name_of_the_process(
     assert [span.name for scope in sent.scope_spans for span in scope.spans] == ["work"]
 
 
-def test_a_collector_that_is_away_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_does_not_answer_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(otel, "CLOSE_S", 0.5)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-    made = tracing.started("tagsmith-test")
-    assert made is not None
-    began = time.monotonic()
-    with made.part("work"):
-        pass
-    assert time.monotonic() - began < 0.2
-    made.close()
-    assert time.monotonic() - began < 2
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600")
+    # It takes connections and says nothing. Whoever waits for its answer waits longer than a test may take.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        made = tracing.started("tagsmith-test")
+        assert made is not None
+        with made.part("work"):
+            pass
+        made.close()
 
 
 def test_without_the_extra_it_says_so_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,16 @@
 import json
-import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import kombu
 import pytest
 from celery import Celery
+from redis.connection import Connection
 
 from tagsmith.core.service import queues, wire
 from tagsmith.core.store.ids import new_id
-from tests.services import RedisServer, free_port
+from tests.services import Listener, RedisServer, free_port
 
 EVENT = {"seq": 1, "type": "state", "message": "queued", "data": {}}
 
@@ -29,7 +30,7 @@ def test_events_and_ticks_share_a_stream_in_order(redis_url: str) -> None:
     assert [key for fields in found for key in fields] == [b"event", b"tick", b"event", b"event"]
     assert json.loads(found[0][b"event"]) == EVENT
     assert json.loads(found[1][b"tick"]) == {"pass": 1}
-    assert wire.STREAM_TTL_S - 60 < ttl_s <= wire.STREAM_TTL_S
+    assert wire.STREAM_TTL_S / 2 < ttl_s <= wire.STREAM_TTL_S
 
 
 def test_a_stream_does_not_grow_without_end(redis_url: str) -> None:
@@ -41,13 +42,9 @@ def test_a_stream_does_not_grow_without_end(redis_url: str) -> None:
 
 
 def test_a_nudge_reaches_who_listens(redis_url: str) -> None:
-    with wire.connect(redis_url) as redis, redis.pubsub(ignore_subscribe_messages=True) as listener:
-        listener.subscribe(wire.REGISTRY_CHANNEL)
-        listener.get_message(timeout=1)
+    with wire.connect(redis_url) as redis, closing(Listener(redis, wire.REGISTRY_CHANNEL)) as listener:
         assert wire.bump_registry(redis)
-        message = listener.get_message(timeout=1)
-    assert message is not None
-    assert message["channel"] == wire.REGISTRY_CHANNEL.encode()
+        assert len(listener.heard()) == 1
 
 
 def test_waiting_names_the_jobs_whose_messages_celery_has_queued(own_redis: RedisServer) -> None:
@@ -61,17 +58,30 @@ def test_waiting_names_the_jobs_whose_messages_celery_has_queued(own_redis: Redi
         assert wire.waiting(redis) == ids
 
 
-def test_an_absent_redis_costs_no_time_raises_nothing_and_logs_one_line(
-    caplog: pytest.LogCaptureFixture,
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The attempts to connect to Redis."""
+    made: list[object] = []
+    connect = Connection._connect
+
+    def counted(self: Connection) -> object:
+        made.append(self)
+        return connect(self)
+
+    monkeypatch.setattr(Connection, "_connect", counted)
+    return made
+
+
+def test_an_absent_redis_is_tried_once_a_call_raises_nothing_and_logs_one_line(
+    caplog: pytest.LogCaptureFixture, attempts: list[object]
 ) -> None:
-    started_at = time.monotonic()
     with wire.connect(f"redis://127.0.0.1:{free_port()}/0") as redis:
         for _ in range(100):
             assert not wire.publish_event(redis, "job_x", EVENT)
             assert not wire.publish_tick(redis, "job_x", {})
             assert not wire.bump_registry(redis)
             assert wire.waiting(redis) is None
-    assert time.monotonic() - started_at < 2
+    assert len(attempts) == 400
     assert [record.getMessage() for record in caplog.records] == ["Redis is away: could not publish events"]
 
 
@@ -84,13 +94,12 @@ def test_a_redis_that_comes_back_is_heard_again(own_redis: RedisServer) -> None:
         assert wire.publish_event(redis, "job_x", EVENT)
 
 
-def test_sending_without_redis_fails_at_once() -> None:
+def test_sending_without_redis_fails_after_a_second_attempt(attempts: list[object]) -> None:
     app = Celery("sender", set_as_current=False)
     app.conf.update(wire.celery_settings(f"redis://127.0.0.1:{free_port()}/0"))
-    started_at = time.monotonic()
     with pytest.raises(Exception, match="Connection refused"):
         app.send_task(wire.TASK, ["job_x"], queue=queues.SLOW)
-    assert time.monotonic() - started_at < 2
+    assert len(attempts) <= 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -37,8 +38,8 @@ def test_upgrade_is_at_head_only_afterwards_and_harmless_twice(empty_database_ur
 
 
 def test_four_processes_may_migrate_at_once(empty_database_url: str) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.map(migrate.upgrade, [empty_database_url] * 4)
+    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(migrate.upgrade, [empty_database_url] * 4))
     db = Database(empty_database_url)
     assert migrate.at_head(db)
     with db.read() as conn:

@@ -1,13 +1,18 @@
 """A fold of a compiled corpus is what compiling its sentences alone would give."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from tagsmith.core.base.errors import Invalid
-from tagsmith.core.features.spec import FeatureSpec
+from tagsmith.core.features.spec import FeatureSpec, InformationGain
 from tagsmith.core.learn.problem.problem import Problem, compile_corpus
 from tagsmith.core.pipeline.experiments.folds import fold_of, parts, shared
+from tagsmith.core.pipeline.experiments.tune import _Workbench
 from tests.core.pipeline.experiments import runs
+from tests.core.problems import random_problem
 
 
 def attributes_by_token(problem: Problem, names: np.ndarray) -> list[list[int]]:  # type: ignore[type-arg]
@@ -38,6 +43,33 @@ def test_held_out_sentences_have_no_say_in_the_cutoff(cutoff: int) -> None:
     assert fold.train.labels == whole.problem.labels
     names = np.array(whole.problem.labels)
     assert names[fold.held_out.data.gold].tolist() == np.array(scored.labels)[scored.data.gold].tolist()
+
+
+def test_a_fold_of_rich_edges_has_the_edge_attributes_of_its_own_tokens() -> None:
+    problem, twins = random_problem(3, edge_attributes=4)
+    chosen = [4, 0, 4]
+    data = problem.subset(np.array(chosen)).data
+    edges = [data.edge_rows[a:b].tolist() for a, b in pairwise(data.edge_starts.tolist())]
+    assert edges == [list(row) for number in chosen for row in twins[number].edges]
+    assert any(edges)
+
+
+def test_templates_of_a_fold_are_chosen_without_its_held_out_labels() -> None:
+    corpus = runs.corpus(60)
+    assert corpus.labels is not None
+    select = InformationGain(kind="information-gain", templates=2)
+    features = FeatureSpec(templates=runs.FEATURES["templates"], select=select)
+    held_out = parts(corpus.sentences, 3, 7)[1]
+    ids = corpus.labels.ids.copy()
+    for sentence in held_out:
+        ids[corpus.offsets[sentence] : corpus.offsets[sentence + 1]] = ids[0]
+    spoilt = replace(corpus, labels=replace(corpus.labels, ids=ids))
+    fold, other = (_Workbench(each, {}, 3, 7).fold(features, 1) for each in (corpus, spoilt))
+    assert fold.train.attributes == other.train.attributes > 0
+    assert fold.train.data.rows.tolist() == other.train.data.rows.tolist()
+    assert fold.held_out.data.gold.tolist() != other.held_out.data.gold.tolist()
+    # Of three templates, which every token has an attribute of, two were chosen.
+    assert set(np.diff(fold.train.data.starts).tolist()) == {2}
 
 
 def test_parts_cover_every_sentence_once_and_hang_on_the_seed() -> None:
