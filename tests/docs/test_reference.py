@@ -14,7 +14,7 @@ from tests.docs import codes, reference
 WRITE = "run `python -m tests.docs.reference`"
 
 
-@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "errors.md"])
+@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "errors.md", "http.md"])
 def test_a_reference_page_is_up_to_date(name: str) -> None:
     path = reference.DOCS / name
     assert path.read_text(encoding="utf-8") == reference.pages()[path], WRITE
