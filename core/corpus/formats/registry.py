@@ -6,6 +6,7 @@ A format is a module of this package with a constant `FORMAT` (see `base.Format`
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from tagsmith.core.corpus import formats
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.labels.codings import recode
+from tagsmith.core.corpus.text import tokenizer
 
 
 class CorpusReader:
@@ -33,7 +35,9 @@ class CorpusReader:
         """Return the corpus."""
         recoded = recode(self._reader.finish(), self._options.labels, repair=self._options.repair)
         self.repaired_labels = recoded.repaired
-        return recoded.corpus
+        if self._options.tokenizer is None:
+            return recoded.corpus
+        return replace(recoded.corpus, tokenizer=self._options.tokenizer)
 
 
 @cache
@@ -133,7 +137,8 @@ def writing_options(
 
 
 def warm() -> None:
-    """Compile the kernels of every format, or load them from the cache."""
+    """Compile the kernels of every format and of the tokenizers, or load them from the cache."""
+    tokenizer.warm()
     for entry in _formats().values():
         entry.warm()
 

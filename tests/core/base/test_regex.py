@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagsmith.core.features.columns.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Regex, parser_of
+from tagsmith.core.base.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Regex, parser_of
 
 ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])
 REPEATS = st.sampled_from(["", "*", "+", "?", "*?", "+?", "??", "{1,2}", "{2}", "{2,}", "{0,2}?"])
