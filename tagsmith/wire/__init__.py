@@ -25,7 +25,7 @@ from tagsmith.wire.inspection import (
 )
 from tagsmith.wire.jobs import Job, JobEvent, JobProgress
 from tagsmith.wire.lexicons import LexiconInfo
-from tagsmith.wire.models import ModelInfo, ModelVersion
+from tagsmith.wire.models import ModelInfo, ModelSignature, ModelVersion
 from tagsmith.wire.names import TERMINAL_STATES, ChunkCoding, JobActionName, JobState, KeyScope, TokenizerName
 from tagsmith.wire.policies import (
     KeptVersion,
@@ -51,6 +51,7 @@ from tagsmith.wire.tagging import (
     TagSequences,
     TagSpan,
     TokenExplanation,
+    TokenizerSpec,
 )
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "MetricChange",
     "MisplacedLabel",
     "ModelInfo",
+    "ModelSignature",
     "ModelVersion",
     "Move",
     "NewKey",
@@ -113,6 +115,7 @@ __all__ = [
     "TemplateSelection",
     "TokenExplanation",
     "TokenizerName",
+    "TokenizerSpec",
     "VersionComparison",
     "VersionTemplates",
     "WeightComparison",
