@@ -7,7 +7,7 @@ from tagsmith import wire
 from tagsmith.core.base import flat_file
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.model import file
-from tagsmith.core.model.signature import Signature, signature_of
+from tagsmith.core.model.use.signature import Signature, signature_of
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import VersionRow
 from tagsmith.core.store import blobs

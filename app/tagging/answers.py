@@ -78,8 +78,8 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
         made["conll"] = conll(sentences, _cut(tags, bounds), source.name)
     if decoded is None:
         return made
-    if request.probable and tagger.model.usage.calibrated is not None:
-        made["calibrated"] = tagger.model.usage.calibrated
+    if request.probable and tagger.model.usage.calibrated is False:
+        made["calibrated"] = False
     if request.marginals:
         made["probabilities"] = [float(np.prod(decoded.probabilities[a:b])) for a, b in pairwise(entries)]
         made["marginals"] = _cut(decoded.marginals, bounds)

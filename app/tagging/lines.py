@@ -103,9 +103,9 @@ class Lines:
         head: dict[str, Any] = {"model": target.model, "version": target.version}
         if self.options.distributions:
             head["labels"] = self.served.tagger.labels
-        calibrated = self.served.tagger.model.usage.calibrated
-        if calibrated is not None and request_of(self.options, sentences=[]).probable:
-            head["calibrated"] = calibrated
+        uncalibrated = self.served.tagger.model.usage.calibrated is False
+        if uncalibrated and request_of(self.options, sentences=[]).probable:
+            head["calibrated"] = False
         yield orjson.dumps(head) + b"\n"
         number = 2
 

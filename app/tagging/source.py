@@ -15,7 +15,7 @@ from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.labels.segmentation import is_coding
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.model.text import TextSentence, sentences_of, tokenizer_of
+from tagsmith.core.model.use.text import TextSentence, sentences_of, tokenizer_of
 from tagsmith.wire import TagRequest, TokenizerSpec
 
 

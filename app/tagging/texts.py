@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tagsmith.core.corpus.labels.segmentation import words_of
-from tagsmith.core.model.text import TextSentence
+from tagsmith.core.model.use.text import TextSentence
 
 
 @dataclass(frozen=True, slots=True)

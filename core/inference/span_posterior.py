@@ -12,12 +12,12 @@ overflows. The work is (tokens of the span + 1) times the number of label pairs.
 """
 
 from math import exp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagsmith.core.base.jit import inlined, kernel
+from tagsmith.core.base.jit import inlined, inner
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 
 
@@ -29,8 +29,25 @@ class ChunkTables(NamedTuple):
     types: NDArray[np.int64]  # (Y + 1,) the type of each label
 
 
-# Which pairs of labels a step keeps.
-_FIRST, _INSIDE, _AFTER = range(3)
+class Walk(NamedTuple):
+    """One chain after its marginals were computed, and scratch for walks through it."""
+
+    chain: Chain
+    edges: Edges
+    tables: ChunkTables
+    mass: (
+        Floats  # (3 * width,) probabilities of labels: before a step, after it, and the weights of one label
+    )
+    n: int  # tokens
+    logs: bool  # whether the marginals were computed in log space
+    labels: int
+    width: int
+
+
+# Which pairs of labels a step keeps. Not literals, which would each compile the kernels again.
+_FIRST: Any = np.int64(0)
+_INSIDE: Any = np.int64(1)
+_AFTER: Any = np.int64(2)
 
 
 @inlined
@@ -41,79 +58,75 @@ def _keeps(tables: ChunkTables, i: int, j: int, kind: int, step: int) -> bool:
 
 
 @inlined
-def _walk(
-    c: Chain, t: int, e: Edges, logs: bool, tables: ChunkTables, kind: int, step: int, mass: Floats, at: int,
-    labels: int, width: int,
-) -> None:  # fmt: skip
-    """Replace the probabilities of the labels of token t - 1 in `mass` by those of token t, over the pairs kept."""
-    row, out = t * width, at + width
-    for j in range(labels):
-        mass[out + j] = 0
-    for i in range(labels):
-        if mass[at + i] > 0:
-            into = t * e.step + i * width
-            top, total = 0.0, 0.0
-            if logs:
-                top = e.scores[into] + c.psi[row]
-                for j in range(1, labels):
-                    top = max(top, e.scores[into + j] + c.psi[row + j])
-            for j in range(labels):
-                weight = (
-                    exp(e.scores[into + j] + c.psi[row + j] - top)
-                    if logs
-                    else e.forward[into + j] * c.psi[row + j]
-                )
-                mass[out + width + j] = weight
-                total += weight
-            if total > 0:
-                for j in range(labels):
-                    if _keeps(tables, i, j, kind, step):
-                        mass[out + j] += mass[at + i] * mass[out + width + j] / total
-    for j in range(labels):
-        mass[at + j] = mass[out + j]
-
-
-@kernel
-def span_probability(
-    c: Chain, n: int, e: Edges, logs: bool, tables: ChunkTables, start: int, stop: int, kind: int, mass: Floats,
-    labels: int, width: int,
-) -> float:  # fmt: skip
-    """Return the probability of one span, after the marginals of the chain; `logs` if they were computed in log space.
-
-    `mass` is scratch, (3 * width,).
-    """
-    if start == 0:
-        for j in range(labels):
-            mass[j] = c.beta[j] if _keeps(tables, labels, j, kind, _FIRST) else 0.0
+def _weigh(w: Walk, t: int, i: int) -> float:
+    """Write the weights of the labels of token t after label i to the third row of `mass`; return their sum."""
+    row, into, out = t * w.width, t * w.edges.step + i * w.width, 2 * w.width
+    psi, total = w.chain.psi, 0.0
+    if w.logs:
+        scores = w.edges.scores
+        top = scores[into] + psi[row]
+        for j in range(1, w.labels):
+            top = max(top, scores[into + j] + psi[row + j])
+        for j in range(w.labels):
+            w.mass[out + j] = exp(scores[into + j] + psi[row + j] - top)
+            total += w.mass[out + j]
     else:
-        for i in range(labels):
-            mass[i] = c.beta[(start - 1) * width + i]
-        _walk(c, start, e, logs, tables, kind, _FIRST, mass, 0, labels, width)
+        for j in range(w.labels):
+            w.mass[out + j] = w.edges.forward[into + j] * psi[row + j]
+            total += w.mass[out + j]
+    return total
+
+
+@inner
+def _advance(w: Walk, t: int, kind: int, step: int) -> None:
+    """Replace the probabilities of the labels of token t - 1 by those of token t, over the pairs that are kept."""
+    mass, width = w.mass, w.width
+    for j in range(w.labels):
+        mass[width + j] = 0
+    for i in range(w.labels):
+        if mass[i] > 0:
+            total = _weigh(w, t, i)
+            if total > 0:
+                for j in range(w.labels):
+                    if _keeps(w.tables, i, j, kind, step):
+                        mass[width + j] += mass[i] * mass[2 * width + j] / total
+    for j in range(w.labels):
+        mass[j] = mass[width + j]
+
+
+@inner
+def span_probability(w: Walk, start: int, stop: int, kind: int) -> float:
+    """Return the probability of one span."""
+    beta, mass = w.chain.beta, w.mass
+    if start == 0:
+        for j in range(w.labels):
+            mass[j] = beta[j] if _keeps(w.tables, w.labels, j, kind, _FIRST) else 0.0
+    else:
+        for i in range(w.labels):
+            mass[i] = beta[(start - 1) * w.width + i]
+        _advance(w, start, kind, _FIRST)
     for t in range(start + 1, stop):
-        _walk(c, t, e, logs, tables, kind, _INSIDE, mass, 0, labels, width)
-    if stop < n:
-        _walk(c, stop, e, logs, tables, kind, _AFTER, mass, 0, labels, width)
+        _advance(w, t, kind, _INSIDE)
+    if stop < w.n:
+        _advance(w, stop, kind, _AFTER)
     total = 0.0
-    for j in range(labels):
+    for j in range(w.labels):
         total += mass[j]
     return min(total, 1.0)
 
 
-@kernel
-def span_probabilities(
-    c: Chain, n: int, e: Edges, logs: bool, tables: ChunkTables, chosen: NDArray[np.int32], begin: int,
-    mass: Floats, out: NDArray[np.float64], labels: int, width: int,
-) -> None:  # fmt: skip
+@inner
+def span_probabilities(w: Walk, chosen: NDArray[np.int32], begin: int, out: NDArray[np.float64]) -> None:
     """Write the probability of each span of the chosen labels to `out`, at its first token; 0 elsewhere."""
-    first = -1
-    for t in range(n + 1):
-        before = chosen[begin + t - 1] if t > 0 else labels
-        here = chosen[begin + t] if t < n else labels
-        if first >= 0 and (t == n or tables.bounds[before, here]):
+    tables, first = w.tables, -1
+    for t in range(w.n + 1):
+        before = chosen[begin + t - 1] if t > 0 else w.labels
+        here = chosen[begin + t] if t < w.n else w.labels
+        if first >= 0 and (t == w.n or tables.bounds[before, here]):
             kind = tables.types[chosen[begin + first]]
-            out[begin + first] = span_probability(c, n, e, logs, tables, first, t, kind, mass, labels, width)
+            out[begin + first] = span_probability(w, first, t, kind)
             first = -1
-        if t < n:
+        if t < w.n:
             out[begin + t] = 0
             if tables.starts[before, here]:
                 first = t

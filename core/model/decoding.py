@@ -20,7 +20,7 @@ from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
 from tagsmith.core.inference.nbest import Lists, lists, nbest
 from tagsmith.core.inference.posterior import Sums, by_logarithms, by_scaling
-from tagsmith.core.inference.span_posterior import ChunkTables, span_probabilities
+from tagsmith.core.inference.span_posterior import ChunkTables, Walk, span_probabilities
 from tagsmith.core.model.tagger import (
     Coded,
     EdgeWeights,
@@ -166,9 +166,8 @@ def _sum_up(
     if out.spans.shape[0] > 0:
         c = work.chain
         e = ch.edges_of_tokens(work.edges, c, labels, width) if s.matrices.shape[0] > 0 else work.edges
-        span_probabilities(
-            c, n, e, work.logs[0], work.chunks, out.labels, begin, work.mass, out.spans, labels, width
-        )
+        walk = Walk(c, e, work.chunks, work.mass, n, work.logs[0], labels, width)
+        span_probabilities(walk, out.labels, begin, out.spans)
     if out.distributions.shape[0] > 0:
         for t in range(n):
             for y in range(labels):

@@ -24,7 +24,7 @@ from tagsmith.core.features.resolved import BagTemplate
 from tagsmith.core.features.resolving import restored
 from tagsmith.core.model import matchers
 from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
-from tagsmith.core.model.usage import Usage
+from tagsmith.core.model.use.usage import Usage
 
 MAGIC = b"TAGSMTH\x02"
 _ATTRIBUTES = {

@@ -13,7 +13,7 @@ from tagsmith.core.features.index import Slots, edge_slots_of, slots_of
 from tagsmith.core.features.preview import named
 from tagsmith.core.features.resolved import Features, ResolvedSlot
 from tagsmith.core.features.templates.template import Template
-from tagsmith.core.model.usage import UNKNOWN, Usage
+from tagsmith.core.model.use.usage import UNKNOWN, Usage
 
 
 @dataclass(frozen=True, eq=False)

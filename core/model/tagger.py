@@ -25,10 +25,10 @@ from tagsmith.core.inference.chain import Floats, viterbi
 from tagsmith.core.model.file import CorruptModel, load
 from tagsmith.core.model.importing import open_model
 from tagsmith.core.model.model import SparseModel
-from tagsmith.core.model.usage import takes
+from tagsmith.core.model.use.usage import takes
 
 if TYPE_CHECKING:
-    from tagsmith.core.model.text import TextTagging
+    from tagsmith.core.model.use.text import TextTagging
 
 #: A sentence is a list of strings, of rows of columns, or of objects with named attributes.
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
@@ -277,7 +277,7 @@ class Tagger:
         `tokenizer` is a name, or an object with a `pattern`; by default the tokenizer of the model.
         """
         from tagsmith.core.corpus.text.tokenizer import Tokenizer  # noqa: PLC0415
-        from tagsmith.core.model.text import tag_text  # noqa: PLC0415  # imports this module
+        from tagsmith.core.model.use.text import tag_text  # noqa: PLC0415  # imports this module
 
         return tag_text(self, text, None if tokenizer is None else Tokenizer.of(tokenizer))
 

@@ -32,8 +32,8 @@ class TaggedText:
     spans: list[Span]
     #: First token of each sentence and the first after it.
     sentences: list[tuple[int, int]]
-    #: Whether the trainer of the model fits probabilities; None if unknown.
-    calibrated: bool | None = None
+    #: False if the trainer of the model does not fit probabilities: they only rank.
+    calibrated: bool = True
 
     @classmethod
     def of(cls, text: str, response: TagResponse) -> "TaggedText":

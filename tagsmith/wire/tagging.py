@@ -243,10 +243,9 @@ class TagResponse(BaseModel):
     sentences: list[list[tuple[int, int]]] = Field(
         [], description="For each text, the first token of each of its sentences and the first after it."
     )
-    calibrated: bool | None = Field(
-        None,
-        description="With probabilities: whether the trainer of the model fits them. If false, they only rank. Absent "
-        "if unknown.",
+    calibrated: bool = Field(
+        True,
+        description="False with probabilities of a model whose trainer does not fit them: they only rank. Else absent.",
     )
 
 

@@ -147,4 +147,7 @@ def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
 
 def stored(options: Options) -> dict[str, Any]:
     """Return the options as plain values for the store. Defaults are included: a later release may change them."""
-    return options.model_dump(mode="json")
+    kept = options.model_dump(mode="json")
+    if options.tokenizer is None:
+        del kept["tokenizer"]  # each training chooses one
+    return kept

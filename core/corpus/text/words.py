@@ -9,7 +9,7 @@ At each position the first rule that applies makes the token:
 | `@` or `#` and a word | `@user`, `#tag` |
 | word: letters, digits and marks, joined by one of `' - _ &` inside | `O'Brien`, `don't`, `18-year-old`, `AT&T` |
 | also joined by `.` before a small letter, and by `. , : / -` between digits | `node.js`, `1,234.56`, `2026-11-18` |
-| also single letters with stops | `U.S.`, `C.F.`, `e.g.`, `Ph.D.` |
+| also letters with stops | `U.S.`, `C.F.`, `e.g.`, `Ph.D.`, `EE.UU.` |
 | an apostrophe and a short word that lost its beginning; a sign or a decimal point and digits | `'s`, `'90s`, `-5` |
 | a run of one of the characters `. - = * _ ~ ! ? '` and the backquote | `...`, `--` |
 | any other character, with its marks; a Han or Hiragana letter | `$`, `(`, an emoji, `日` |
@@ -125,6 +125,14 @@ def mail_address_stop(points: Points, kinds: Kinds, at: int) -> int:
 
 
 @inlined
+def _is_initial(kinds: Kinds, start: int, stop: int) -> bool:
+    """Whether a part of a word is one letter, or two capitals as in `EE.UU.`."""
+    if (kinds[start] & _LETTER) == 0:
+        return False
+    return bool(stop == start + 1 or (stop == start + 2 and (kinds[start] & kinds[start + 1] & _UPPER) != 0))
+
+
+@inlined
 def _joins(points: Points, kinds: Kinds, at: int, part: int) -> bool:
     """Whether the character at `at` joins what is before it, from `part` on, and the word character after it."""
     c, kind, before, after = points[at], kinds[at], kinds[at - 1], kinds[at + 1]
@@ -137,13 +145,9 @@ def _joins(points: Points, kinds: Kinds, at: int, part: int) -> bool:
         return False
     if digits or (after & _LOWER) != 0:
         return True
-    # Single letters with stops: each part has one letter, or up to three before the last one.
-    single = not _is_word(kinds, at + 2)
-    return (
-        (after & _LETTER) != 0
-        and single
-        and (at - part == 1 or (at - part <= 3 and (kinds[part] & _UPPER) != 0))
-    )
+    # Letters with stops: a part of one letter or of two capitals, after one that is short too.
+    known = at - part == 1 or (at - part <= 3 and (kinds[part] & _UPPER) != 0)
+    return known and _is_initial(kinds, at + 1, _run_stop(kinds, at + 1, _WORD))
 
 
 @kernel
@@ -157,7 +161,7 @@ def word_stop(points: Points, kinds: Kinds, at: int) -> int:
         dotted = points[stop] == _DOT
         part = stop + 1
         stop = _run_stop(kinds, part, _WORD)
-    if stop < n and points[stop] == _DOT and dotted and stop == part + 1 and (kinds[part] & _LETTER) != 0:
+    if stop < n and points[stop] == _DOT and dotted and _is_initial(kinds, part, stop):
         return stop + 1
     hanging = (
         stop + 1 < n and (kinds[stop] & _HYPHEN) != 0 and (kinds[stop + 1] & (_BLANK | _NEWLINE)) == _BLANK

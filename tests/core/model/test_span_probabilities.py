@@ -16,7 +16,7 @@ from tagsmith.core.learn.weights.scoring import Weights
 from tagsmith.core.model.constraints import Constraints, allowed_by
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Coded, Tagger
-from tagsmith.core.model.text import tag_text
+from tagsmith.core.model.use.text import tag_text
 from tagsmith.core.pipeline.build import build_model
 
 LABELS = {

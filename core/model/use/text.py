@@ -13,7 +13,7 @@ from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.model.usage import takes
+from tagsmith.core.model.use.usage import takes
 
 
 @dataclass(frozen=True, slots=True)
