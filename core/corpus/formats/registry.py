@@ -6,6 +6,7 @@ A format is a module of this package with a constant `FORMAT` (see `base.Format`
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 from tagsmith.core.corpus.labels.codings import recode
+from tagsmith.core.corpus.text import tokenizer
 
 #: In place of the name of a format: recognise it by the content.
 AUTO = "auto"
@@ -55,7 +57,9 @@ class CorpusReader:
         reader = self._reader or self._recognise(whole=True)
         recoded = recode(reader.finish(), self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
-        return recoded.corpus
+        if self.options.tokenizer is None:
+            return recoded.corpus
+        return replace(recoded.corpus, tokenizer=self.options.tokenizer)
 
     def _recognise(self, *, whole: bool) -> Reader:
         head = bytes(self._head)
@@ -177,7 +181,8 @@ def writing_options(
 
 
 def warm() -> None:
-    """Compile the kernels of every format, or load them from the cache."""
+    """Compile the kernels of every format and of the tokenizers, or load them from the cache."""
+    tokenizer.warm()
     for entry in _formats().values():
         entry.warm()
 
