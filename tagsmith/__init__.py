@@ -7,16 +7,17 @@ the manner of scikit-learn. Each is imported when it is first used: a client nee
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tagsmith.client import ApiError, AsyncClient, Client, Span
+    from tagsmith.client import ApiError, AsyncClient, Client, JobFailed, Span
     from tagsmith.core.model.tagger import Tagger
     from tagsmith.core.pipeline.estimator import SequenceTagger
 
-__all__ = ["ApiError", "AsyncClient", "Client", "SequenceTagger", "Span", "Tagger"]
+__all__ = ["ApiError", "AsyncClient", "Client", "JobFailed", "SequenceTagger", "Span", "Tagger"]
 
 _MODULES = {
     "ApiError": "tagsmith.client",
     "AsyncClient": "tagsmith.client",
     "Client": "tagsmith.client",
+    "JobFailed": "tagsmith.client",
     "SequenceTagger": "tagsmith.core.pipeline.estimator",
     "Span": "tagsmith.client",
     "Tagger": "tagsmith.core.model.tagger",

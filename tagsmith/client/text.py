@@ -1,16 +1,18 @@
 """Tagged text: spans by character, with probabilities."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tagsmith.wire import TagResponse
+from tagsmith.wire import TagResponse, TagSpan
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """A labelled part of a text: characters `start` to `end`, the latter excluded.
 
-    `probability` is the smallest probability that the model gives to the tag of one of its tokens. That is an upper
-    bound of the probability of the whole span. Models of margin trainers have no true probabilities.
+    `probability` is the probability that exactly this span with this label is there. A server that does not compute it
+    has the client use an upper bound: the smallest probability of the tag of one of its tokens. Models of margin
+    trainers have no true probabilities.
     """
 
     text: str
@@ -19,10 +21,20 @@ class Span:
     end: int
     probability: float
 
+    @classmethod
+    def of(cls, span: TagSpan, text: str, marginals: Sequence[float]) -> "Span":
+        """Make a span of what a response has: the span, its text, and the probabilities of the tags of the tokens."""
+        assert span.begin is not None, "spans of text have characters"
+        assert span.end is not None, "spans of text have characters"
+        part = text[span.begin : span.end] if span.text is None else span.text
+        bound = min(marginals[span.start : span.stop])
+        probability = bound if span.probability is None else span.probability
+        return cls(part, span.type, span.begin, span.end, probability)
+
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """A text, its tokens and spans, and the version that tagged it."""
+    """A text, its tokens and spans, and the version that tagged it. Iterating over it yields the spans."""
 
     text: str
     model: str
@@ -33,13 +45,14 @@ class TaggedText:
 
     @classmethod
     def of(cls, text: str, response: TagResponse) -> "TaggedText":
-        """Combine the spans of a response, which must be of this one text, with their probabilities."""
+        """Read a response to this one text."""
         (found,), (marginals,) = response.spans, response.marginals
-        spans = []
-        for span in found:
-            assert span.begin is not None, "spans of text have characters"
-            assert span.end is not None, "spans of text have characters"
-            probability = min(marginals[span.start : span.stop])
-            spans.append(Span(text[span.begin : span.end], span.type, span.begin, span.end, probability))
         (tokens,) = response.tokens or response.words
+        spans = [Span.of(span, text, marginals) for span in found]
         return cls(text, response.model, response.version, tokens, spans)
+
+    def __iter__(self) -> Iterator[Span]:
+        return iter(self.spans)
+
+    def __len__(self) -> int:
+        return len(self.spans)

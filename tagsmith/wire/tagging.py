@@ -145,6 +145,8 @@ class TagSpan(BaseModel):
     stop: int = Field(description="First token after the span.")
     begin: int | None = Field(None, description="In a text: its first character.")
     end: int | None = Field(None, description="In a text: the first character after it.")
+    text: str | None = Field(None, description="The text of the span.")
+    probability: float | None = Field(None, description="Of exactly this span with this type.")
 
 
 class TagSequences(BaseModel):

@@ -195,7 +195,7 @@ def lonely(sqlite_url: str, own_redis: RedisServer, tmp_path) -> Iterator[Thread
 def test_without_redis_a_job_is_stored_and_accepted_within_seconds(
     lonely: ThreadServer, own_redis: RedisServer
 ) -> None:
-    with Client(lonely.url) as client:
+    with Client(lonely.url, retries=0) as client:
         corpus = client.upload(samples.TEXT)
         started = time.monotonic()
         job = client.train(samples.spec(corpus.id))
