@@ -11,7 +11,7 @@ from tagsmith.client.calls import tagging as tagging_calls
 from tagsmith.client.errors import JobFailed
 from tagsmith.client.text import TaggedText
 from tagsmith.client.transport import Awaiting, Blocking
-from tagsmith.client.watching import Watch
+from tagsmith.client.watching import ProgressDisplay
 from tagsmith.wire import Job, JobEvent, JobProgress, ModelInfo, TokenizerName
 
 #: Calls to make one after another, each with the result of the one before; returns the call whose result is the job.
@@ -103,7 +103,7 @@ class JobHandle(_BoundJob):
 
         `out` is where to write, by default the standard output.
         """
-        with Watch(self, out) as watch:
+        with ProgressDisplay(self, out) as watch:
             for event in self.follow():
                 watch.show(event)
             watch.end(self.refresh())
@@ -142,7 +142,7 @@ class AsyncJobHandle(_BoundJob):
 
     async def watch(self, *, check: bool = True, out: TextIO | None = None) -> Self:
         """Wait and show progress; see `JobHandle.watch`."""
-        with Watch(self, out) as watch:
+        with ProgressDisplay(self, out) as watch:
             async for event in self.follow():
                 watch.show(event)
             watch.end(await self.refresh())

@@ -11,7 +11,7 @@ from tagsmith.wire import Job, JobEvent, JobProgress
 BAR_CELLS = 24
 
 
-class Watch:
+class ProgressDisplay:
     """Shows the events of one job. Use it as a context manager, so that the live line is left when showing ends."""
 
     def __init__(self, job: Job, out: TextIO | None = None) -> None:

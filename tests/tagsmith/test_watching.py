@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from tagsmith.client.watching import Watch
+from tagsmith.client.watching import ProgressDisplay
 from tagsmith.wire import Job, JobEvent, JobProgress
 from tests.tagsmith.test_errors import JOB
 
@@ -29,7 +29,7 @@ def show(out: io.StringIO, state: str = "succeeded") -> str:
         "size_bytes": 1_400_000,
     }
     ended = running.model_copy(update={"state": state, "result": result, "worked_seconds": 8.2})
-    with Watch(running, out) as watch:
+    with ProgressDisplay(running, out) as watch:
         watch.show(event("state", {"state": "running"}))
         watch.show(JobProgress(data={"fraction": 0.25, "pass": 1, "passes": 4, "phase": "train"}))
         point = {"fraction": 0.5, "pass": 2, "passes": 4, "objective": 9120.0, "dev": DEV,
