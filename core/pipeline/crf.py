@@ -121,7 +121,7 @@ class CRF(SequenceEstimator):
         dev = None if X_dev is None or y_dev is None else corpus_of(X_dev, y_dev)
         learning = learning_of(crfsuite.spec_of(self.get_params()))
         self.training_log_ = TrainingLog(self.verbose)
-        result = self.training_log_.watch(train(learning, corpus_of(X, y), dev))
+        result = self.training_log_.watch(train(learning, corpus_of(X, y, zeros_count=True), dev))
         self._tagger = Tagger(result.model)
         if self.model_filename is not None:
             file.save(result.model, Path(self.model_filename))

@@ -14,11 +14,12 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from pydantic import TypeAdapter
 
+from tagsmith.core.base.arrays import Ids
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import pointer, validated
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.attributes import AttributeCollector, InvalidAttribute
-from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.bag import Bag, Cells
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.vocabulary import pack
@@ -227,8 +228,11 @@ def share_right(predicted: Labels, gold: Labels) -> float:
     return float(np.mean(right)) if right else 0.0
 
 
-def corpus_of(X: Sequences, y: Labels) -> Corpus:
-    """Make a corpus of sequences of tokens and their labels."""
+def corpus_of(X: Sequences, y: Labels, *, zeros_count: bool = False) -> Corpus:
+    """Make a corpus of sequences of tokens and their labels.
+
+    With `zeros_count`, an attribute with the value 0 has been seen with the label of its token, as in CRFsuite.
+    """
     X = _checked(X)
     _check_lengths(X, y)
     gathered = _gathered(X)
@@ -239,8 +243,25 @@ def corpus_of(X: Sequences, y: Labels) -> Corpus:
         (),
         Column("label", vocabulary_of(labels, 0), gold),
         offsets,
-        Bag(vocabulary_of(names, 0), gathered.cells(ids)),
+        Bag(
+            vocabulary_of(names, 0), _with_zeros(gathered, ids, gold) if zeros_count else gathered.cells(ids)
+        ),
     )
+
+
+def _with_zeros(gathered: AttributeCollector, ids: Ids, gold: Ids) -> Cells:
+    """Return the cells of tokens, of those with the value 0 one for each attribute and label seen in no other way.
+
+    They add nothing to any score. One is enough to show that a pair was seen.
+    """
+    starts, values = np.array([0, *gathered.ends], np.int64), np.array(gathered.values, np.float32)
+    zero = values == 0
+    pairs = ids.astype(np.int64) * (int(gold.max(initial=0)) + 1) + np.repeat(gold, np.diff(starts))
+    found, first = np.unique(pairs[zero], return_index=True)
+    kept = ~zero
+    kept[np.flatnonzero(zero)[first[~np.isin(found, pairs[kept])]]] = True
+    cells = Cells(starts, ids, values).only(kept)
+    return Cells.of(cells.starts, cells.ids, cells.values) if (cells.values == 1).all() else cells
 
 
 def _parameters(kind: type) -> list[str]:
