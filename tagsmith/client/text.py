@@ -1,8 +1,9 @@
 """Tagged text: spans by character, with probabilities."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tagsmith.wire import TagResponse
+from tagsmith.wire import TagResponse, TagSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,18 @@ class Span:
     end: int
     probability: float
 
+    @classmethod
+    def of(cls, span: TagSpan, text: str) -> "Span":
+        """Read a span of a response to a text."""
+        assert span.begin is not None, "spans of text have characters"
+        assert span.end is not None, "spans of text have characters"
+        assert span.probability is not None, "the request asks for probabilities"
+        return cls(text[span.begin : span.end], span.type, span.begin, span.end, span.probability)
+
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """A text, its tokens and spans, and the version that tagged it."""
+    """A text, its tokens and spans, and the version that tagged it. Iterating over it yields the spans."""
 
     text: str
     model: str
@@ -37,14 +46,14 @@ class TaggedText:
 
     @classmethod
     def of(cls, text: str, response: TagResponse) -> "TaggedText":
-        """Return the tokens and spans of a response, which must be of this one text."""
+        """Read a response to this one text."""
         (found,), (sentences,) = response.spans, response.sentences
-        spans = []
-        for span in found:
-            assert span.begin is not None, "spans of text have characters"
-            assert span.end is not None, "spans of text have characters"
-            assert span.probability is not None, "the request asks for probabilities"
-            where = text[span.begin : span.end]
-            spans.append(Span(span.text or where, span.type, span.begin, span.end, span.probability))
         (tokens,) = response.tokens or response.words
+        spans = [Span.of(span, text) for span in found]
         return cls(text, response.model, response.version, tokens, spans, sentences, response.calibrated)
+
+    def __iter__(self) -> Iterator[Span]:
+        return iter(self.spans)
+
+    def __len__(self) -> int:
+        return len(self.spans)
