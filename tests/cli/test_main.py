@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tagsmith.app.cli.background import BackgroundStack
-from tagsmith.app.cli.main import main
 from tagsmith.app.cli.rundir import RunDir
+from tagsmith.cli.main import main
 from tagsmith.core.service.settings import Settings
 
 
@@ -79,7 +79,7 @@ def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp
     environment = Settings.from_env({}, {"port": 0, "data_dir": tmp_path}).child_environment()
     environment["TAGSMITH_DATABASE_URL"] = "postgresql+psycopg://nobody@127.0.0.1:1/nothing"
     done = subprocess.run(
-        [sys.executable, "-m", "tagsmith.app.cli", "up"],
+        [sys.executable, "-m", "tagsmith.cli", "up"],
         env=environment,
         check=False,
         capture_output=True,

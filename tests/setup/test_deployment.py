@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tagsmith.app.cli.main import main
+from tagsmith.cli.main import main
 from tagsmith.core.service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

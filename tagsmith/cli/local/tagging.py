@@ -1,0 +1,225 @@
+"""`tagsmith tag --local`: a model file as an engine.
+
+Columns go from bytes to bytes: the readers of corpora number the values, the kernels decode all sentences of a block,
+and each line gets its tag. No step works on single sentences.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from tagsmith.cli.errors import CommandError
+from tagsmith.cli.inputs import Rows
+from tagsmith.cli.local import reading
+from tagsmith.cli.tagged import LabelledSpan, TaggedSentence
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.labels.segmentation import is_coding
+from tagsmith.core.corpus.tokenizer import tokenize
+from tagsmith.core.evaluate.spans import spans_of
+from tagsmith.core.model.decoding import DecodingOptions, decode
+from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.pipeline.versions import predicted_labels
+
+if TYPE_CHECKING:
+    from tagsmith.cli.commands.tag import TagPlan
+
+#: Bytes that are read, tagged and written together: large compared with the cost of a block, small in memory.
+BLOCK_BYTES = 8 << 20
+#: A line that begins with it is not a token.
+DOCUMENT_START = b"-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """A model file that is ready to tag."""
+
+    tagger: Tagger
+    tokenizer: str
+    probabilities: bool = False
+    conllu: bool = False
+
+    @classmethod
+    def open(cls, path: Path) -> "LocalEngine":
+        """Open a model file."""
+        tagger = reading.tagger_of(path)
+        return cls(tagger, "characters" if is_coding(tagger.labels) else "words")
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that the model needs."""
+        return self.tagger.columns
+
+    def with_plan(self, plan: "TagPlan") -> "LocalEngine":
+        """Return the engine with the options of a command."""
+        return replace(
+            self,
+            tokenizer=plan.tokenizer or self.tokenizer,
+            probabilities=plan.probabilities,
+            conllu=plan.content == "conllu",
+        )
+
+    def tag_columns(self, blocks: Iterable[bytes], target: IO[bytes], *, probabilities: bool) -> None:
+        """Write column text with a tag at the end of each line. Everything else of a line stays as it is."""
+        before = 0
+        for block in _whole_sentences(blocks):
+            try:
+                target.write(self._tagged_block(block, probabilities=probabilities))
+            except Invalid as error:
+                faults = [replace(fault, line=fault.line and fault.line + before) for fault in error.faults]
+                raise Invalid(error.message, faults, code=error.code) from None
+            before += block.count(b"\n")
+
+    def _tagged_block(self, block: bytes, *, probabilities: bool) -> bytes:
+        reader = formats.reader("conll", max_line_bytes=reading.MAX_LINE_BYTES, labelled=False)
+        reader.feed(block)
+        try:
+            corpus = reader.finish()
+        except Invalid as error:
+            if error.code == "empty_corpus":
+                return block
+            raise
+        if len(corpus.columns) < self.columns:
+            fault = Fault(f"has {len(corpus.columns)} columns", line=1)
+            raise Invalid(
+                f"The model needs {self.columns} columns per token.", [fault], code="missing_column"
+            )
+        names = [label.encode() for label in self.tagger.labels]
+        separator = b"\t" if b"\t" in block[: block.find(b"\n") + 1 or len(block)] else b" "
+        ends = np.array([separator + name for name in names], object)
+        if probabilities:
+            found = decode(self.tagger, self.tagger.code_corpus(corpus), DecodingOptions(probabilities=True))
+            likely = [separator + b"%.4f" % each for each in found.marginals.tolist()]
+            tags = [a + b for a, b in zip(ends[found.labels].tolist(), likely, strict=True)]
+        else:
+            tags = ends[finished(predicted_labels(self.tagger, corpus))].tolist()
+        return _with_tags(block, tags)
+
+    def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
+        """Tag sentences of columns."""
+        tokens: list[Any] = [[row[1:2] for row in rows] for rows in sentences] if self.conllu else sentences
+        return [
+            replace(found, rows=rows) for found, rows in zip(self._tagged(tokens), sentences, strict=True)
+        ]
+
+    def text(self, lines: list[str]) -> list[TaggedSentence]:
+        """Tag lines of text."""
+        if self.columns != 1:
+            needs = f"{self.columns} columns" if self.columns else "named attributes"
+            raise CommandError(
+                f"Tokens of this model have {needs}, so it cannot tag raw text. Give --input columns."
+            )
+        places = [self._places(line) for line in lines]
+        tokens = [[line[a:b] for a, b in found] for line, found in zip(lines, places, strict=True)]
+        return [
+            _of_text(found, line, where)
+            for found, line, where in zip(self._tagged(tokens), lines, places, strict=True)
+        ]
+
+    def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Tag the objects of NDJSON."""
+        for given in objects:
+            if "tokens" in given:
+                (found,) = self._tagged([given["tokens"]])
+                made: dict[str, Any] = {}
+            else:
+                (found,) = self.text([given["text"]])
+                made = {"tokens": [row[0] for row in found.rows]}
+            made |= {"tags": found.tags, "spans": [span.as_dict() for span in found.spans]}
+            if self.probabilities:
+                made["marginals"] = [round(each, 4) for each in found.probabilities]
+            yield {**({"id": given["id"]} if "id" in given else {}), **made}
+
+    def _places(self, line: str) -> list[tuple[int, int]]:
+        if self.tokenizer == "characters":
+            return [(i, i + 1) for i, character in enumerate(line) if not character.isspace()]
+        if self.tokenizer not in ("words", "blanks"):
+            raise CommandError(f'Unknown tokenizer "{self.tokenizer}". Known: words, blanks, characters.')
+        found = tokenize(line, self.tokenizer)  # type: ignore[arg-type]  # checked above
+        return list(zip(found.starts.tolist(), found.stops.tolist(), strict=True))
+
+    def _tagged(self, sentences: Sequence[Any]) -> list[TaggedSentence]:
+        coded = self.tagger.code(sentences)
+        if self.probabilities:
+            decoded = decode(self.tagger, coded, DecodingOptions(probabilities=True))
+            ids, marginals = decoded.labels, decoded.marginals.tolist()
+        else:
+            ids, marginals = self.tagger.decode(coded), []
+        tags = self.tagger.named(ids)
+        made = []
+        for sentence, (begin, end) in zip(sentences, pairwise(coded.offsets.tolist()), strict=True):
+            rows = [_row(token) for token in sentence]
+            made.append(_of_tokens(rows, tags[begin:end], marginals[begin:end], self.tagger.labels))
+        return made
+
+
+def _row(token: Any) -> list[str]:
+    if isinstance(token, str):
+        return [token]
+    return (
+        [str(each) for each in token]
+        if not isinstance(token, dict)
+        else [str(next(iter(token.values()), ""))]
+    )
+
+
+def _of_tokens(rows: Rows, tags: list[str], marginals: list[float], labels: list[str]) -> TaggedSentence:
+    spans = [
+        LabelledSpan(
+            span.type,
+            span.start,
+            span.stop,
+            " ".join(row[0] for row in rows[span.start : span.stop]),
+            probability=min(marginals[span.start : span.stop], default=None),
+        )
+        for span in spans_of(tags, labels)
+    ]
+    return TaggedSentence(rows, tags, marginals, spans)
+
+
+def _of_text(found: TaggedSentence, line: str, places: list[tuple[int, int]]) -> TaggedSentence:
+    """Add characters to the spans of a line."""
+    spans = [
+        replace(span, text=line[places[span.start][0] : places[span.stop - 1][1]],
+                begin=places[span.start][0], end=places[span.stop - 1][1])
+        for span in found.spans
+    ]  # fmt: skip
+    return replace(found, spans=spans, text=line)
+
+
+def _whole_sentences(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut a stream at empty lines, into blocks of about BLOCK_BYTES."""
+    pending: list[bytes] = []
+    size = 0
+    for block in blocks:
+        pending.append(block)
+        size += len(block)
+        if size < BLOCK_BYTES:
+            continue
+        joined = b"".join(pending)
+        cut = max(joined.rfind(b"\n\n") + 2, joined.rfind(b"\n\r\n") + 3)
+        if cut > 2:
+            yield joined[:cut]
+            joined = joined[cut:]
+        pending, size = [joined], len(joined)
+    if joined := b"".join(pending):
+        yield joined
+
+
+def _with_tags(block: bytes, tags: Sequence[bytes]) -> bytes:
+    """Append a tag to every line that is a token."""
+    rest = iter(tags)
+    marked = DOCUMENT_START in block
+    made = [
+        line.rstrip() + next(rest)
+        if line and not line.isspace() and not (marked and line.split(None, 1)[0] == DOCUMENT_START)
+        else line
+        for line in block.split(b"\n")
+    ]
+    assert next(rest, None) is None, "every tag has its line"
+    return b"\n".join(made)
