@@ -95,7 +95,13 @@ def print_table(
     if not rows:
         say(f"[dim]{empty}[/]")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+        show_header=any(map(str.strip, headers)),
+    )
     last = headers[-1]
     for header in headers:
         justify: Any = "right" if header in right else "left"
@@ -103,7 +109,12 @@ def print_table(
         table.add_column(header, justify=justify, no_wrap=header != last, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console().print(table)
+    target = console()
+    with target.capture() as capture:
+        target.print(table)
+    # Cells are padded to the width of their column, also the last one of a line.
+    for line in capture.get().splitlines():
+        sys.stdout.write(f"{line.rstrip()}\n")
 
 
 def short_id(identifier: str) -> str:

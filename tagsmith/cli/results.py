@@ -24,6 +24,8 @@ def print_trained(result: Mapping[str, Any], reference: str, seconds: float) -> 
         parts.append(
             f"dev {score[0]} [bold]{score[1]:.2f}[/]" + (f" ({named}{more})" if len(types) > 1 else "")
         )
+    else:
+        parts.append("[dim]no score (--dev FILE, or --dev 0.1 to hold out a tenth)[/]")
     parts.append(f"{result['active_features']:,} features, {output.size(result['size_bytes'])}")
     output.say("   ".join(parts))
     for warning in result.get("warnings") or ():
@@ -39,8 +41,6 @@ def print_trained(result: Mapping[str, Any], reference: str, seconds: float) -> 
 def print_next_steps(reference: str, result: Mapping[str, Any]) -> None:
     """Print the commands that a user wants next."""
     name = str(result["model"])
-    if not (result.get("metrics") or {}).get("dev"):
-        output.say("[dim]No score: give --dev FILE, or --dev 0.1 to hold out a tenth.[/]")
     print_steps(
         ("Try it:", f'echo "Some text" | tagsmith tag {name}'),
         ("Serve it:", f"tagsmith models promote {reference}"),
@@ -48,10 +48,8 @@ def print_next_steps(reference: str, result: Mapping[str, Any]) -> None:
     )
 
 
-def print_local_steps(path: str, *, dev: bool) -> None:
+def print_local_steps(path: str) -> None:
     """Print the commands that a user of a model file wants next."""
-    if not dev:
-        output.say("[dim]No score: give --dev FILE, or --dev 0.1 to hold out a tenth.[/]")
     print_steps(
         ("Try it:", f"tagsmith tag --local {shlex.quote(path)} < input"),
         ("Score it:", f"tagsmith eval --local {shlex.quote(path)} test.conll"),

@@ -55,10 +55,13 @@ class TaggedSentence:
     begin: int = 0
 
 
-def writer(name: OutputFormat, *, colour: bool) -> Callable[[TaggedSentence], str]:
-    """Return the function that writes a sentence, with its last line break."""
+def writer(name: OutputFormat, *, terminal: bool, colour: bool) -> Callable[[TaggedSentence], str]:
+    """Return the function that writes a sentence, with its last line break. A terminal gets aligned columns."""
     if name == "inline":
         return lambda sentence: _inline(sentence, colour=colour)
+    if name in ("columns", "spans") and terminal:
+        plain = _columns if name == "columns" else _spans
+        return lambda sentence: _aligned(plain(sentence))
     functions: dict[OutputFormat, Callable[[TaggedSentence], str]] = {
         "spans": _spans,
         "columns": _columns,
@@ -67,6 +70,22 @@ def writer(name: OutputFormat, *, colour: bool) -> Callable[[TaggedSentence], st
         "json": _json,
     }
     return functions[name]
+
+
+def _aligned(text: str) -> str:
+    """Align columns that are separated by tabs."""
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    rows = [line.split("\t") for line in text.splitlines()]
+    full = [row for row in rows if len(row) > 1]
+    widths = [max(cell_len(cell) for cell in column) for column in zip(*full, strict=True)]
+    lines = [
+        "  ".join(
+            cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=False)
+        ).rstrip()
+        for row in rows
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _spans(sentence: TaggedSentence) -> str:

@@ -75,41 +75,51 @@ class ProgressLine:
         fraction = self._state.get("fraction") or 0.0
         if self._live is None and pass_done and (fraction >= self._printed + STEP or fraction >= 1.0):
             self._printed = fraction
-            self._console.print("  " + "   ".join(self._parts()), soft_wrap=True)
+            self._console.print(
+                "   ".join([f"  {self._head()}", *self._facts()]), soft_wrap=True, markup=False
+            )
 
-    def _parts(self) -> list[str]:
+    def _head(self) -> str:
         state = self._state
         parts = []
         if run := state.get("run"):
-            parts.append(f"{output.escaped(run['name'])} ({run['number']}/{run['of']})")
-        if state.get("passes"):
-            passes = state["passes"]
+            parts.append(f"{run['name']} ({run['number']}/{run['of']})")
+        if passes := state.get("passes"):
             parts.append(f"pass {state.get('pass') or 0:>{len(str(passes))}}/{passes}")
+        return "  ".join(parts) or self._told
+
+    def _facts(self) -> list[str]:
+        """What is known of the run, in the order of the line."""
+        state = self._state
+        facts = []
         if state.get("objective") is not None:
-            parts.append(f"objective {state['objective']:,.0f}")
+            facts.append(f"objective {state['objective']:,.0f}")
         if (score := output.score_of(state.get("dev"))) is not None:
-            parts.append(f"dev {score[0]} [bold]{score[1]:.1f}[/]")
+            facts.append(f"dev {score[0]} {score[1]:.1f}")
         if state.get("tokens_per_second"):
-            parts.append(output.rate(state["tokens_per_second"]))
-        return parts
+            facts.append(output.rate(state["tokens_per_second"]))
+        if (left := state.get("eta_seconds")) is not None and self._live is not None:
+            facts.append(f"{output.duration(left)} left")
+        return facts
 
     def _drawn(self) -> "RenderableType":
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415
         from rich.spinner import Spinner  # noqa: PLC0415
-        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
-        if not self._state.get("fraction") and not self._state.get("objective"):
+        fraction = self._state.get("fraction") or 0.0
+        if not fraction and not self._state.get("objective"):
             return Spinner("dots", text=f" {self._told or 'waiting for a worker'}", style="cyan")
-        parts = self._parts()
-        if (left := self._state.get("eta_seconds")) is not None:
-            parts.append(f"{output.duration(left)} left")
-        if spark := output.sparkline(self._scores):
-            parts.append(f"[cyan]{spark}[/]")
-        line = Table.grid(padding=(0, 2, 0, 0))
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True, overflow="crop")
-        head, *rest = parts or [""]
-        bar = ProgressBar(total=1.0, completed=self._state.get("fraction") or 0.0, width=BAR_WIDTH)
-        line.add_row(f"  {head}", bar, "   ".join(rest))
-        return line
+        head, facts, spark = self._head(), self._facts(), output.sparkline(self._scores)
+        fixed = len(f"  {head}") + 2 + BAR_WIDTH + (2 + len(spark) if spark else 0)
+        # A narrow terminal shows fewer facts; the score is the last to go.
+        for dispensable in ("tokens/s", "objective", "left"):
+            if fixed + sum(len(each) + 3 for each in facts) < self._console.width:
+                break
+            facts = [each for each in facts if dispensable not in each]
+        full = round(fraction * BAR_WIDTH)
+        line = Text(f"  {head}  ", no_wrap=True, overflow="crop")
+        line.append("━" * full, "green" if fraction >= 1 else "cyan")
+        line.append("━" * (BAR_WIDTH - full), "bright_black")
+        for each in facts:
+            line.append(f"   {each}", "bold" if each.startswith("dev") else "")
+        return line.append(f"  {spark}", "cyan") if spark else line

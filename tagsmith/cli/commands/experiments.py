@@ -1,5 +1,6 @@
 """`compare`, `tune`, `trainers`: which trainer, and with which settings."""
 
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -129,17 +130,17 @@ def trainers(options: TrainersOptions) -> int:
     output.say(f"[bold]{options.kind}[/]  {output.escaped(chosen[0]['summary'])}")
     output.say(output.escaped(chosen[0]["description"]))
     rows = [
-        [
-            field["name"],
-            output.escaped(field["default"]),
-            output.escaped(field["type"]),
-            output.escaped(field["range"]),
-        ]
+        [field["name"], output.escaped(field["type"]), output.escaped(field["range"]), _default_of(field)]
         for field in chosen[0]["fields"]
     ]
-    output.print_table(["FIELD", "DEFAULT", "TYPE", "RANGE"], rows)
+    output.print_table(["FIELD", "TYPE", "RANGE", "DEFAULT"], rows)
     output.say(f"[dim]Set one:[/]  tagsmith train ... --trainer {options.kind} --set trainer.FIELD=VALUE")
     return 0
+
+
+def _default_of(field: dict[str, Any]) -> str:
+    value = field["default"]
+    return output.escaped(value if isinstance(value, str) else json.dumps(value))
 
 
 def _submitted(options: CompareOptions | TuneOptions, spec: dict[str, Any], dev: str | None) -> int:

@@ -89,7 +89,7 @@ def _print_one(token: str, explanation: dict[str, Any], top: int) -> None:
         if abs(weight) > 0.005
     ]
     output.print_table(
-        ["", "", ""], rows, right=[""], empty="No feature of the model speaks for or against it."
+        [" ", "", ""], rows, right=[" "], empty="No feature of the model speaks for or against it."
     )
     if len(ranked) > top:
         output.say(f"[dim]  and {len(ranked) - top} more[/]")

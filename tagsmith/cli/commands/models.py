@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tagsmith.wire import ModelInfo, ModelVersion
 
 SUFFIX = ".tagsmith"
+#: Metrics that `diff` lists; counts are in --json.
+SCORES = ("f1", "accuracy", "precision", "recall")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,13 +231,14 @@ def diff(options: DiffOptions) -> int:
     rows = [
         [
             each.name,
-            *(f"{value:,.2f}" if value is not None else "" for value in (each.base, each.head, each.change)),
+            *(f"{value:,.2f}" if value is not None else "-" for value in (each.base, each.head, each.change)),
         ]
         for each in found.metrics
+        if each.name.rsplit(".", 1)[-1] in SCORES
     ]
-    output.print_table(["METRIC", *numbers], rows, right=numbers, empty="No metrics in common.")
+    output.print_table(["METRIC", *numbers], rows, right=numbers, empty="They have no scores.")
     output.say()
-    changed = [[each.pointer, output.escaped(each.base), output.escaped(each.head)] for each in found.spec]
+    changed = [[_field_name(each.pointer), _value(each.base), _value(each.head)] for each in found.spec]
     output.print_table(["SPEC", *numbers[:2]], changed, empty="The specs are equal.")
     output.say()
     weights = found.weights
@@ -298,6 +301,14 @@ def remove(options: RemoveModelOptions) -> int:
     if not options.as_json:
         output.say(f"Deleted {output.escaped(name)}{colon}{number}.")
     return 0
+
+
+def _field_name(pointer: str) -> str:
+    return output.escaped(pointer.strip("/").replace("/", "."))
+
+
+def _value(value: object) -> str:
+    return "-" if value is None else output.escaped(value)
 
 
 def _exact_version(client: "Client", reference: str) -> tuple[str, int]:

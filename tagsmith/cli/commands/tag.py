@@ -139,7 +139,9 @@ def _run(
         for made in engine.objects(inputs.objects_of(blocks)):
             target.write(json.dumps(made, ensure_ascii=False).encode() + b"\n")
         return
-    write = writer("json" if as_json else plan.format, colour=target is sys.stdout.buffer and _coloured())
+    terminal = target is sys.stdout.buffer and sys.stdout.isatty()
+    chosen: OutputFormat = "json" if as_json else plan.format
+    write = writer(chosen, terminal=terminal, colour=terminal and not output.console().no_color)
     for sentence in _tagged(engine, plan, blocks):
         target.write(write(sentence).encode())
 
@@ -262,11 +264,6 @@ class _target:  # noqa: N801  # used as a function
             self._draft.replace(self._path)
         else:
             self._draft.unlink()
-
-
-def _coloured() -> bool:
-    console = output.console()
-    return console.is_terminal and not console.no_color
 
 
 def register(app: typer.Typer) -> None:

@@ -125,7 +125,7 @@ def _save(trained: TrainResult, given: LocalRun, seconds: float) -> None:
         output.print_json(result)
         return
     results.print_trained(result, str(given.model), seconds)
-    results.print_local_steps(str(given.model), dev="dev" in trained.metrics)
+    results.print_local_steps(str(given.model))
 
 
 def _print_read(path: Path, loaded: reading.ReadCorpus) -> None:
