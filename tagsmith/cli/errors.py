@@ -64,6 +64,9 @@ def _of_typer(error: Exception) -> Shown | None:
     if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
         return None
     message = str(error.format_message()).replace("\n", " ").strip()
+    wrong, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if wrong and known and (meant := complete.suggestion(wrong, known)):
+        message = f"No such option {wrong}. Did you mean {meant}?"
     context = getattr(error, "ctx", None)
     places = [f"See: {context.command_path} --help"] if context is not None else []
     return Shown(message if message.endswith((".", "?", ")")) else f"{message}.", tuple(places))

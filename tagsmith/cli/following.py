@@ -25,7 +25,7 @@ def followed(client: "Client", job: "Job", *, as_json: bool, live: bool) -> int:
         output.print_json(job)
         return 0 if job.state == "succeeded" else FAILURE
     if job.state == "succeeded":
-        print_result(job)
+        print_result(client, job)
         return 0
     raise failure_of(job)
 
@@ -38,7 +38,7 @@ def _follow(client: "Client", job: "Job", line: ProgressLine) -> None:
             line.message(event.message, warning=getattr(event, "level", "info") == "warning")
 
 
-def print_result(job: "Job") -> None:
+def print_result(client: "Client", job: "Job") -> None:
     """Print what a job has achieved, or why it failed."""
     if job.state != "succeeded" or job.result is None:
         if job.state == "failed":
@@ -46,17 +46,27 @@ def print_result(job: "Job") -> None:
         return
     if job.kind == "train":
         results.print_trained(job.result, "", job.worked_seconds)
-        results.print_next_steps(f"{job.result['model']}:{job.result['version']}", job.result)
+        results.print_next_steps(job.result, takes_text=_takes_text(client, job))
     elif job.kind == "evaluate":
         results.print_evaluation(job.result)
     elif job.kind == "compare":
         results.print_comparison(job.result)
     elif job.kind == "tune":
-        results.print_search(job.result)
+        results.print_search(job.result, takes_text=_takes_text(client, job))
     elif job.kind == "tag":
         output.say(f"Tagged. The text is at /jobs/{job.id}/output of the API.")
     else:
         output.print_json(job.result)
+
+
+def _takes_text(client: "Client", job: "Job") -> bool:
+    """Whether the tokens of a trained model are words and nothing else. A deleted corpus leaves this open."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return len(client.corpus(job.spec["corpus"]).columns) == 1
+    except ApiError:
+        return True
 
 
 def failure_of(job: "Job") -> CommandError:

@@ -38,14 +38,22 @@ def print_trained(result: Mapping[str, Any], reference: str, seconds: float) -> 
         output.say(f"[yellow]Not promoted:[/] {output.escaped(result['not_promoted'])}")
 
 
-def print_next_steps(reference: str, result: Mapping[str, Any]) -> None:
+def print_next_steps(result: Mapping[str, Any], *, takes_text: bool) -> None:
     """Print the commands that a user wants next."""
     name = str(result["model"])
-    print_steps(
-        ("Try it:", f'echo "Some text" | tagsmith tag {name}'),
-        ("Serve it:", f"tagsmith models promote {reference}"),
-        ("See why:", f'tagsmith explain {name} "Some text"'),
-    )
+    serve = ("Serve it:", f"tagsmith models promote {name}:{result['version']}")
+    if takes_text:
+        print_steps(
+            ("Try it:", f'echo "Some text" | tagsmith tag {name}'),
+            serve,
+            ("See why:", f'tagsmith explain {name} "Some text"'),
+        )
+    else:
+        print_steps(
+            ("Try it:", f"tagsmith tag {name} < columns.txt"),
+            serve,
+            ("Look inside:", f"tagsmith models show {name}"),
+        )
 
 
 def print_local_steps(path: str) -> None:
@@ -141,7 +149,7 @@ def print_comparison(result: Mapping[str, Any]) -> None:
     )
 
 
-def print_search(result: Mapping[str, Any]) -> None:
+def print_search(result: Mapping[str, Any], *, takes_text: bool) -> None:
     """Print one row per candidate, best first."""
     rows = sorted(result["table"], key=lambda row: -(row.get("mean") or 0.0))
     fields = sorted(rows[0]["values"])
@@ -164,7 +172,7 @@ def print_search(result: Mapping[str, Any]) -> None:
     output.say(f"Best: {output.escaped(chosen)}")
     if trained := result.get("trained"):
         print_trained(trained, "", trained["train_seconds"])
-        print_next_steps(f"{trained['model']}:{trained['version']}", trained)
+        print_next_steps(trained, takes_text=takes_text)
 
 
 def _number(value: float | None, digits: int) -> str:

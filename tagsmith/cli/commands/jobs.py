@@ -81,7 +81,7 @@ def show(options: JobOptions) -> int:
             return 0
         _print_job(job)
         if job.done:
-            following.print_result(job)
+            following.print_result(client, job)
         else:
             output.say(f"[dim]Watch it:[/] tagsmith jobs watch {output.short_id(job.id)}")
     return 0

@@ -15,6 +15,7 @@ import numpy as np
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.inputs import Rows
 from tagsmith.cli.local import reading
+from tagsmith.cli.recognition import HEAD_BYTES
 from tagsmith.cli.tagged import LabelledSpan, TaggedSentence
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import finished
@@ -90,7 +91,7 @@ class LocalEngine:
                 f"The model needs {self.columns} columns per token.", [fault], code="missing_column"
             )
         names = [label.encode() for label in self.tagger.labels]
-        separator = b"\t" if b"\t" in block[: block.find(b"\n") + 1 or len(block)] else b" "
+        separator = b"\t" if b"\t" in block[:HEAD_BYTES] else b" "
         ends = np.array([separator + name for name in names], object)
         if probabilities:
             found = decode(self.tagger, self.tagger.code_corpus(corpus), DecodingOptions(probabilities=True))

@@ -16,7 +16,6 @@ from tagsmith.cli.watching import ProgressLine
 from tagsmith.core.base.spec import validated
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus import report
-from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
@@ -52,14 +51,13 @@ def run(given: LocalRun) -> int:
             f"The model cannot be written to {given.model}: give the name of a file in an existing folder."
         )
     learning = _learning(given)
+    fraction = None if given.dev is None else specs.fraction_of(given.dev)
     began = time.monotonic()
-    loaded = reading.read(given.corpus, given.format, given.options)
-    if loaded.corpus.labels is None:
-        raise CommandError(f"{given.corpus} has no labels, so there is nothing to learn from it.")
+    loaded = _read(given, given.corpus)
     if not given.as_json:
         _print_read(given.corpus, loaded)
         results.print_method(given.spec)
-    dev = _dev(given)
+    dev = fraction if given.dev is None or fraction is not None else _read(given, Path(given.dev)).corpus
     init = given.spec.get("init")
     start = None if init is None else Start(reading.tagger_of(Path(init)).model, str(init))
     try:
@@ -87,12 +85,12 @@ def _learning(given: LocalRun) -> Learning:
     return learning
 
 
-def _dev(given: LocalRun) -> Corpus | float | None:
-    """The dev set: a file, or the fraction to hold out."""
-    if given.dev is None:
-        return None
-    fraction = specs.fraction_of(given.dev)
-    return reading.read(Path(given.dev), given.format, given.options).corpus if fraction is None else fraction
+def _read(given: LocalRun, path: Path) -> reading.ReadCorpus:
+    """Read a file that must have labels."""
+    loaded = reading.read(path, given.format, given.options)
+    if loaded.corpus.labels is None:
+        raise CommandError(f"{path} has no labels, so there is nothing to learn from it.")
+    return loaded
 
 
 def _followed(steps: Generator[Progress, None, TrainResult], line: ProgressLine) -> TrainResult:
