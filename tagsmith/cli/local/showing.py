@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tagsmith.cli import output
-from tagsmith.cli.local import reading
+from tagsmith.cli.local import reading, splitting
 from tagsmith.cli.local.tagging import LocalEngine
 from tagsmith.core.model import inspection
 from tagsmith.core.model.decoding import DecodingOptions, decode
@@ -48,10 +48,12 @@ def show(path: Path, *, as_json: bool) -> int:
 def explained(path: Path, text: str) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the tokens of a text, and why each got its tag."""
     engine = LocalEngine.open(path)
-    (found,) = engine.text([text])
-    tokens = [row[0] for row in found.rows]
-    coded = engine.tagger.code([tokens])
+    (places,) = splitting.sentences_of([text], engine.tagger, None)
+    sentences = [[text[a:b] for a, b in sentence] for sentence in places]
+    coded = engine.tagger.code(sentences)
     decoded = decode(engine.tagger, coded, DecodingOptions(distributions=True))
-    places = [(0, token) for token in range(len(tokens))]
-    made = explain(engine.tagger, coded, decoded, places)
-    return tokens, [dataclasses.asdict(each) for each in made]
+    wanted = [(i, token) for i, sentence in enumerate(sentences) for token in range(len(sentence))]
+    made = explain(engine.tagger, coded, decoded, wanted)
+    tokens = [token for sentence in sentences for token in sentence]
+    # As in the API, a text counts as one sentence.
+    return tokens, [dataclasses.asdict(each) | {"sentence": 0, "token": i} for i, each in enumerate(made)]

@@ -6,22 +6,20 @@ and each line gets its tag. No step works on single sentences.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagsmith.cli.errors import CommandError
 from tagsmith.cli.inputs import Rows
-from tagsmith.cli.local import reading
+from tagsmith.cli.local import reading, splitting
+from tagsmith.cli.local.splitting import TokenPlace
 from tagsmith.cli.recognition import HEAD_BYTES
 from tagsmith.cli.tagged import LabelledSpan, TaggedSentence
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
-from tagsmith.core.corpus.labels.segmentation import is_coding
-from tagsmith.core.corpus.tokenizer import tokenize
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Tagger
@@ -41,15 +39,14 @@ class LocalEngine:
     """A model file that is ready to tag."""
 
     tagger: Tagger
-    tokenizer: str
+    tokenizer: str | None = None
     probabilities: bool = False
     conllu: bool = False
 
     @classmethod
     def open(cls, path: Path) -> "LocalEngine":
         """Open a model file."""
-        tagger = reading.tagger_of(path)
-        return cls(tagger, "characters" if is_coding(tagger.labels) else "words")
+        return cls(reading.tagger_of(path))
 
     @property
     def columns(self) -> int:
@@ -60,7 +57,7 @@ class LocalEngine:
         """Return the engine with the options of a command."""
         return replace(
             self,
-            tokenizer=plan.tokenizer or self.tokenizer,
+            tokenizer=plan.tokenizer,
             probabilities=plan.probabilities,
             conllu=plan.content == "conllu",
         )
@@ -109,17 +106,17 @@ class LocalEngine:
         ]
 
     def text(self, lines: list[str]) -> list[TaggedSentence]:
-        """Tag lines of text."""
-        if self.columns != 1:
-            needs = f"{self.columns} columns" if self.columns else "named attributes"
-            raise CommandError(
-                f"Tokens of this model have {needs}, so it cannot tag raw text. Give --input columns."
-            )
-        places = [self._places(line) for line in lines]
-        tokens = [[line[a:b] for a, b in found] for line, found in zip(lines, places, strict=True)]
+        """Tag lines of text. A line may have several sentences; its entry has the tokens of all."""
+        places = splitting.sentences_of(lines, self.tagger, self.tokenizer)
+        tokens = [
+            [line[a:b] for a, b in sentence]
+            for line, sentences in zip(lines, places, strict=True)
+            for sentence in sentences
+        ]
+        tagged = iter(self._tagged(tokens))
         return [
-            _of_text(found, line, where)
-            for found, line, where in zip(self._tagged(tokens), lines, places, strict=True)
+            _line(line, sentences, list(islice(tagged, len(sentences))))
+            for line, sentences in zip(lines, places, strict=True)
         ]
 
     def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -135,14 +132,6 @@ class LocalEngine:
             if self.probabilities:
                 made["marginals"] = [round(each, 4) for each in found.probabilities]
             yield {**({"id": given["id"]} if "id" in given else {}), **made}
-
-    def _places(self, line: str) -> list[tuple[int, int]]:
-        if self.tokenizer == "characters":
-            return [(i, i + 1) for i, character in enumerate(line) if not character.isspace()]
-        if self.tokenizer not in ("words", "blanks"):
-            raise CommandError(f'Unknown tokenizer "{self.tokenizer}". Known: words, blanks, characters.')
-        found = tokenize(line, self.tokenizer)  # type: ignore[arg-type]  # checked above
-        return list(zip(found.starts.tolist(), found.stops.tolist(), strict=True))
 
     def _tagged(self, sentences: Sequence[Any]) -> list[TaggedSentence]:
         coded = self.tagger.code(sentences)
@@ -183,14 +172,22 @@ def _of_tokens(rows: Rows, tags: list[str], marginals: list[float], labels: list
     return TaggedSentence(rows, tags, marginals, spans)
 
 
-def _of_text(found: TaggedSentence, line: str, places: list[tuple[int, int]]) -> TaggedSentence:
-    """Add characters to the spans of a line."""
-    spans = [
-        replace(span, text=line[places[span.start][0] : places[span.stop - 1][1]],
-                begin=places[span.start][0], end=places[span.stop - 1][1])
-        for span in found.spans
-    ]  # fmt: skip
-    return replace(found, spans=spans, text=line)
+def _line(line: str, places: list[list[TokenPlace]], tagged: list[TaggedSentence]) -> TaggedSentence:
+    """Join the sentences of a line, and add characters to their spans."""
+    spans, before = [], 0
+    for where, found in zip(places, tagged, strict=True):
+        for span in found.spans:
+            begin, end = where[span.start][0], where[span.stop - 1][1]
+            moved = replace(span, start=before + span.start, stop=before + span.stop)
+            spans.append(replace(moved, text=line[begin:end], begin=begin, end=end))
+        before += len(where)
+    return TaggedSentence(
+        [row for found in tagged for row in found.rows],
+        [tag for found in tagged for tag in found.tags],
+        [each for found in tagged for each in found.probabilities],
+        spans,
+        line,
+    )
 
 
 def _whole_sentences(blocks: Iterable[bytes]) -> Iterator[bytes]:
