@@ -144,7 +144,6 @@ def measure(data: Path, rounds: int) -> dict[str, Any]:
         trained = common.alternate({n: _timer(f) for n, f in given.trainings().items()}, 1)
         tagged = common.alternate({n: _timer(f) for n, f in given.taggings().items()}, rounds)
         return {
-            "machine": common.machine(),
             "tokens": tokens,
             "tag": common.summary(tagged, "tagsmith tag --local"),
             "accuracy": {

@@ -47,7 +47,7 @@ def unknown(what: str, wrong: str, known: Sequence[str], hint: str = "") -> Comm
 
 def shown(error: Exception) -> Shown | None:
     """Return what to print for an error, or None if it is a bug whose traceback is needed."""
-    for describe in (_own, _of_typer, _of_core, _of_files, _of_server):
+    for describe in (_own, _of_typer, _of_core, _of_files, _of_packages, _of_server):
         if (found := describe(error)) is not None:
             return found
     return None
@@ -98,6 +98,16 @@ def _of_files(error: Exception) -> Shown | None:
         name = error.filename if isinstance(error.filename, str) else str(error.filename)
         return Shown(f"{name}: {error.strerror}.")
     return None
+
+
+def _of_packages(error: Exception) -> Shown | None:
+    """A command of the server, where only the client and the engine are installed."""
+    if not isinstance(error, ModuleNotFoundError) or (error.name or "tagsmith").startswith("tagsmith"):
+        return None
+    return Shown(
+        f"This command needs the server, which is not installed ({error.name} is missing). "
+        "Run: pip install 'tagsmith[server]'"
+    )
 
 
 def _of_server(error: Exception) -> Shown | None:

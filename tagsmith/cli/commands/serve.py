@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagsmith.cli import output
-from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import command
 
 if TYPE_CHECKING:
@@ -91,33 +90,19 @@ class NoOptions:
 
 def settings_of(options: object) -> "Settings":
     """Return the settings of the environment, changed by the options."""
-    try:
-        from tagsmith.core.service.settings import Settings  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise without_server(error) from None
+    from tagsmith.core.service.settings import Settings  # noqa: PLC0415
 
     names = ("host", "port", "data_dir", "workers", "api_processes", "access")
     overrides: dict[str, Any] = {name: getattr(options, name, None) for name in names}
     return Settings.from_env(overrides=overrides)
 
 
-def without_server(error: ModuleNotFoundError) -> CommandError:
-    """The error for a server command where the packages of the server are not installed."""
-    return CommandError(
-        f"This command needs the server, which is not installed ({error.name} is missing). "
-        "Run: pip install 'tagsmith[server]'"
-    )
-
-
 def up(options: UpOptions) -> int:
     """Run a whole server in the foreground: API, worker, Redis, SQLite."""
     settings = settings_of(options)
-    try:
-        from tagsmith.app.cli import keys  # noqa: PLC0415
-        from tagsmith.app.cli.console import Console, LogFile  # noqa: PLC0415
-        from tagsmith.app.cli.supervisor import Supervisor  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise without_server(error) from None
+    from tagsmith.app.cli import keys  # noqa: PLC0415
+    from tagsmith.app.cli.console import Console, LogFile  # noqa: PLC0415
+    from tagsmith.app.cli.supervisor import Supervisor  # noqa: PLC0415
 
     keys.check_place(settings)
     # Where a program reads the output, it gets every line, as before.
