@@ -1,4 +1,4 @@
-"""Writes the reference pages of settings, metrics and error codes: `python -m tests.docs.reference`.
+"""Writes the reference pages of settings, metrics, error codes and commands: `python -m tests.docs.reference`.
 
 Settings and metrics are described in the code. The sentences of error codes are written in the page itself: this adds
 the codes that are new, without a sentence, and removes those that are gone.
@@ -14,11 +14,13 @@ from tagsmith.app.metrics import names
 from tagsmith.core.service.settings import GIB, KIB, MIB, PREFIX, Settings
 from tests.docs import codes
 from tests.docs.codes import Code
+from tests.docs.commands import command_line_page
 
 DOCS = codes.ROOT / "docs"
 SETTINGS = DOCS / "settings.md"
 METRICS = DOCS / "metrics.md"
 ERRORS = DOCS / "errors.md"
+COMMAND_LINE = DOCS / "command-line.md"
 
 #: The tables of the page of errors, by their headings.
 PROBLEMS, JOBS, COMMANDS = "## Problem responses", "## Errors of jobs", "## Errors of commands"
@@ -101,7 +103,12 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Give every page as it should be."""
-    writers = {SETTINGS: settings_page, METRICS: metrics_page, ERRORS: errors_page}
+    writers = {
+        SETTINGS: settings_page,
+        METRICS: metrics_page,
+        ERRORS: errors_page,
+        COMMAND_LINE: command_line_page,
+    }
     return {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
 
 
