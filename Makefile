@@ -1,6 +1,6 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz browser warm check format bench lock clean
+.PHONY: help setup demo up test fuzz browser chromium warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -30,14 +30,21 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 
 # Tests of one file share a process, and so its fixtures. Files go out in the order of tests/conftest.py: left to itself,
 # xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
-test: warm $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+test: warm $(DEV) chromium  ## Run the whole suite on SQLite, real PostgreSQL, real Redis and in Chromium
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
 	$(BIN)/python -m tests.contract $(ARGS)
 
-browser: $(DEV)  ## Show the page in a real browser (needs Chromium: apt-get install chromium)
+browser: $(DEV) chromium  ## Run the tests of the page in Chromium
 	$(BIN)/python -m pytest -m browser $(ARGS)
+
+# The tests of the page need a browser. Debian's is installed if there is none; elsewhere install Chromium or Chrome.
+BROWSERS := chromium chromium-browser google-chrome
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+chromium:
+	@for each in $(BROWSERS); do command -v $$each > /dev/null && exit; done; \
+	$(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends chromium
 
 # Compiling needs nothing that tests and checks do: with --jobs it begins while those are still being installed.
 warm: $(RUNTIME)  ## Compile every kernel into the cache

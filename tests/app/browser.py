@@ -21,7 +21,13 @@ DEADLINE_S = 30.0
 POLL_S = 0.02
 #: Chromium reads commands from the first of these descriptors and writes answers and events to the second.
 COMMANDS, ANSWERS = 3, 4
-KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "\t"), "ArrowRight": (39, ""), "ArrowLeft": (37, "")}
+KEYS = {
+    "Enter": (13, "\r"),
+    "Escape": (27, ""),
+    "Tab": (9, "\t"),
+    "ArrowRight": (39, ""),
+    "ArrowLeft": (37, ""),
+}
 #: What accessibility rules the pages must keep: those of WCAG 2.1, levels A and AA, and best practice.
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 

@@ -40,9 +40,10 @@ def fill(client: Client, url: str) -> Filled:
     client.promote("references", 2, reason="better on dev")
     search = {"kind": "grid", "fields": {"features.cutoff": [1, 3], "trainer.passes": [2, 5]}}
     perceptron = {"kind": "averaged-perceptron", "passes": 5}
+    trainers = [perceptron, {"kind": "sgd-l1", "passes": 5}]
     specs = {
         "evaluate": {"models": ["references:1", "references:2"], "corpus": test.id},
-        "compare": {"corpus": corpus.id, "dev": {"corpus": test.id}, "trainers": [perceptron, {"kind": "sgd-l1", "passes": 5}]},
+        "compare": {"corpus": corpus.id, "dev": {"corpus": test.id}, "trainers": trainers},
         "tune": {"corpus": test.id, "trainer": perceptron, "search": search, "folds": 2},
     }  # fmt: skip
     jobs = {"train": trained.id}
