@@ -31,6 +31,8 @@ SAMPLE_SENTENCES = 10
 #: More labels than this, and more than this share of the tokens, are probably words. The largest label sets of parts of
 #: speech have about a thousand labels in a million tokens.
 MANY_LABELS, MANY_LABELS_SHARE = 100, 0.1
+#: A few sentences with other labels elsewhere are normal, such as single punctuation marks.
+MANY_CONFLICTS = 0.05
 #: Sentences of more tokens are rare.
 LONG_SENTENCE = 500
 
@@ -128,13 +130,15 @@ def warnings_of(row: CorpusRow) -> list[str]:
         found.append(f"There is one label only, {row.labels[0]}: nothing can be learned from it.")
     if row.report["bio_fault_count"]:
         found.append(
-            f"{row.report['bio_fault_count']} labels break the coding {row.report['label_scheme']}. "
+            f"Labels that break the coding {row.report['label_scheme']}: {row.report['bio_fault_count']}. "
             "Correct them, or upload with repair=true."
         )
     if row.sentences == 1 and row.tokens > LONG_SENTENCE:
         found.append(f"All {row.tokens} tokens are one sentence. Blank lines separate sentences.")
-    if row.report["conflicting_sentences"]:
-        found.append(f"{row.report['conflicting_sentences']} sentences occur again with other labels.")
+    if row.report["conflicting_sentences"] > row.sentences * MANY_CONFLICTS:
+        found.append(
+            f"{row.report['conflicting_sentences']} of {row.sentences} sentences occur again with other labels."
+        )
     return found
 
 

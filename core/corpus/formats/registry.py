@@ -6,6 +6,7 @@ A format is a module of this package with a constant `FORMAT` (see `base.Format`
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -32,6 +33,7 @@ class CorpusReader:
         self._values = values
         self._limits = limits
         self._head = bytearray()
+        self._automatic = format == AUTO
         self._reader: Reader | None = None
         #: The name of the format, and its options; of `auto`, known from `finish()` on.
         self.format = format
@@ -43,19 +45,34 @@ class CorpusReader:
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes. Chunks may end anywhere."""
-        if self._reader is not None:
-            self._reader.feed(chunk)
-            return
-        self._head += chunk
-        if len(self._head) >= HEAD_BYTES:
-            self._recognise(whole=False)
+        with self._explained():
+            if self._reader is not None:
+                self._reader.feed(chunk)
+                return
+            self._head += chunk
+            if len(self._head) >= HEAD_BYTES:
+                self._recognise(whole=False)
 
     def finish(self) -> Corpus:
         """Return the corpus."""
-        reader = self._reader or self._recognise(whole=True)
-        recoded = recode(reader.finish(), self.options.labels, repair=self.options.repair)
+        with self._explained():
+            reader = self._reader or self._recognise(whole=True)
+            corpus = reader.finish()
+        recoded = recode(corpus, self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
         return recoded.corpus
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in errors of a text that its format was not given."""
+        try:
+            yield
+        except Invalid as error:
+            if not self._automatic or error.code != "invalid_corpus":
+                raise
+            others = " or ".join(name for name in known_formats() if name != self.format)
+            message = f"{error.message} It was read as {self.format}: if it is {others}, give format=."
+            raise Invalid(message, error.faults, code=error.code) from None
 
     def _recognise(self, *, whole: bool) -> Reader:
         head = bytes(self._head)

@@ -50,7 +50,12 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "codign",
             "not an option of segmented; its options: labels, repair, labelled, coding, tags",
         ),
-        ("conll", {"coding": "4"}, "coding", "not an option of conll; its options: labels, repair, labelled, names, columns"),
+        (
+            "conll",
+            {"coding": "4"},
+            "coding",
+            "not an option of conll; its options: labels, repair, labelled, names, columns",
+        ),
     ],
 )
 def test_a_wrong_option_is_named(name: str, values: dict[str, str], parameter: str, reason: str) -> None:
