@@ -122,6 +122,9 @@ def test_sentences_are_paged_and_chosen_by_label_type_and_fault(client: Client, 
     assert [each.index for each in client.sentences("read", label="I-X")] == [0]
     assert [each.index for each in client.sentences("read", faulty=True)] == [2]
     assert [each.index for each in client.sentences("read", offset=3)] == [3, 4]
+    upload("endless", b"w O\n" * 1500)
+    (endless,) = client.sentences("endless")
+    assert (endless.length, len(endless.tokens), len(endless.labels)) == (1500, 1000, 1000)
     assert list(client.sentences("read", offset=99)) == list(client.sentences("read", label="none")) == []
 
 
