@@ -87,7 +87,8 @@ async def _received(
         options=declared.options,
     )
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
-    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool) as upload:
+    unzip = not formats.is_archive(declared.format)
+    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool, unzip=unzip) as upload:
         await upload.receive(body, threads)
         return await anyio.to_thread.run_sync(use, upload, reader, limiter=threads)
 
@@ -109,7 +110,9 @@ def delete(database: Database, corpus_id: str, caller: Caller, *, force: bool) -
     with database.write() as conn:
         gone = corpora.delete(conn, corpus_id, force=force)
         # The path may be a name, which means another upload from now on.
-        caller.record(conn, note=None if corpus_id == gone.id else f"deleted {gone.id} ({gone})")
+        notes = ["forced"] if force else []
+        notes += [] if corpus_id == gone.id else [f"deleted {gone.id} ({gone})"]
+        caller.record(conn, note=", ".join(notes) or None)
 
 
 def location(corpus: CorpusRow) -> str:

@@ -87,7 +87,7 @@ def test_what_a_served_version_was_trained_on_is_deleted_only_by_force(
     client.delete_corpus("basis", force=True)
     assert client.corpus("basis").id == older.id
     entry = next(iter(client.audit()))
-    assert (entry.path, entry.note) == ("/corpora/basis", f"deleted {newer.id} (basis:2)")
+    assert (entry.path, entry.note) == ("/corpora/basis", f"forced, deleted {newer.id} (basis:2)")
     version = client.version("founded", 1)
     assert (version.corpus, version.corpus_name, version.corpus_number) == (newer.id, "basis", 2)
 

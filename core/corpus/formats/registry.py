@@ -157,6 +157,11 @@ def media_type(format: str) -> str:  # noqa: A002
     return _format(format).media_type
 
 
+def is_archive(format: str) -> bool:  # noqa: A002
+    """Whether the texts of `format` are zip files."""
+    return format != AUTO and _format(format).media_type == "application/zip"
+
+
 def write(
     corpus: Corpus,
     format: str,  # noqa: A002
