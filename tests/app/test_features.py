@@ -169,7 +169,7 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
         ),
         ({"sentence": ["a"], "features": {"syntax": "wapiti"}}, "invalid_spec", "/features", "given as text"),
         ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "unknown corpus"),
-        ({"sentence": ["a"], "corpus": "none"}, "invalid_spec", "/corpus", "pattern"),
+        ({"sentence": ["a"], "corpus": "no\tne"}, "invalid_spec", "/corpus", "pattern"),
         ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "not permitted"),
     ],
 )

@@ -1,6 +1,5 @@
 """Every view in a real browser, wide and narrow, light and dark: nothing is cut off, covered or unreadable."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
