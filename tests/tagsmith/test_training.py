@@ -6,7 +6,7 @@ import anyio
 import httpx
 import pytest
 
-from tagsmith import ApiError, AsyncClient, Client, JobFailed
+from tagsmith import CRF, ApiError, AsyncClient, Client, JobFailed, SequenceTagger
 from tests.app import samples
 from tests.app.servers import ThreadServer
 from tests.tagsmith.text_model import model_file
@@ -122,3 +122,14 @@ def test_a_download_that_fails_leaves_no_file(client: Client, tmp_path: Path) ->
             broken.save_content(tmp_path / "old", "crp_x")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert (tmp_path / "old").read_bytes() == b"old"
+
+
+def test_a_fitted_estimator_becomes_a_version_that_tags(client: Client, server: ThreadServer) -> None:
+    server.ready()
+    X = [[{"word": "Ada", "capital": True}, {"word": "wrote", "length": 5}]] * 3
+    crf = CRF(c2=0.1, max_iterations=20).fit(X, [["PER", "O"]] * 3)
+    version = crf.push(client, "pushed")
+    assert (version.model, version.version) == ("pushed", 1)
+    assert client.tag("pushed", X[:1]).tags == [["PER", "O"]]
+    assert client.artifact("pushed", 1) == crf._model_bytes()
+    assert SequenceTagger(passes=3).fit(X, [["PER", "O"]] * 3).push(client, "pushed").version == 2
