@@ -32,7 +32,7 @@ from tagsmith.app.models.templates import TemplateReport
 from tagsmith.core.model import importing, inspection
 from tagsmith.core.model.inspection import FeatureWeight, Histogram, TransitionWeight
 from tagsmith.core.registry.aliases import MoveRow, RollbackTarget
-from tagsmith.core.registry.models import ModelRow, VersionRow
+from tagsmith.core.registry.models import ModelRow
 from tagsmith.core.registry.registry import AliasState
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
@@ -102,7 +102,7 @@ async def import_version(
     runtime: RuntimeDep,
     caller: CallerDep,
     format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
-) -> VersionRow:
+) -> wire.ModelVersion:
     """Publish a model file of Tagsmith or of another program as the next version. An invalid file is not stored."""
     made = await imports.create(
         request.stream(),
@@ -116,7 +116,7 @@ async def import_version(
     )
     await runtime.serving.refresh()
     response.headers["Location"] = imports.location(made)
-    return made
+    return await run_in_threadpool(signed, runtime.database, made)
 
 
 @router.get("/{name}/compare")

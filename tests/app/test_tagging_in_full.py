@@ -47,9 +47,10 @@ def published(
         with database.write() as conn:
             models.publish(conn, name, new, [path.read_bytes()])
     model = file.load(path)
-    file.save(replace(model, usage=replace(model.usage, calibrated=False)), path)
+    margin = path.with_name("margin")
+    file.save(replace(model, usage=replace(model.usage, calibrated=False)), margin)
     with database.write() as conn:
-        models.publish(conn, "margin", new, [path.read_bytes()])
+        models.publish(conn, "margin", new, [margin.read_bytes()])
     with database.write() as conn:
         columns = samples.model_file("v1", Path(tmp_path_factory.mktemp("model")) / "columns")
         models.publish(conn, "columns", new, [columns])

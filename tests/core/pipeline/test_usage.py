@@ -45,7 +45,7 @@ def test_a_model_of_words_takes_text_and_has_an_example_as_written(tmp_path: Pat
     result = trained(PEOPLE)
     assert result.warnings == ()
     found = signature_of(header(result, tmp_path))
-    assert (found.text, found.columns, found.labels) == (True, ["0"], ["B-PER", "I-PER", "O", "B-LOC"])
+    assert (found.text, found.columns, found.labels) == (True, ["0"], ["B-LOC", "B-PER", "I-PER", "O"])
     assert found.tokenizer == {"kind": "words", "version": 2}
     assert found.example == {"text": 'Mrs. O\'Brien of the U.S. said "so".', "output": "spans"}
     tagged = Tagger.open(tmp_path / "model").tag_text(found.example["text"])
