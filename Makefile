@@ -30,7 +30,7 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 
 # Tests of one file share a process, and so its fixtures. Files go out in the order of tests/conftest.py: left to itself,
 # xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
-test: warm chromium $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL and real Redis
+test: warm chromium $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL, real Redis and in Chromium
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without

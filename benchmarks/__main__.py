@@ -13,6 +13,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("tsuruoka",),
     ("features",),
     ("readers",),
+    ("command_line",),
     ("imports",),
     ("control",),
     ("rollout",),

@@ -64,7 +64,7 @@ SEEDS: dict[str, list[bytes]] = {
 }
 #: Options of the formats; one of each list is chosen.
 OPTIONS: dict[str, list[dict[str, str]]] = {
-    "conll": [{}, {"labels": "bioes", "repair": "true"}],
+    "conll": [{}, {"labels": "bioes", "repair": "true"}, {"names": "a,b", "columns": "b"}],
     "conllu": [{}, {"columns": "id,form,feats", "label": "misc"}],
     "crfsuite": [{}, {"labels": "iob1"}],
     "ndjson": [{}, {"labels": "bilou", "repair": "true"}],

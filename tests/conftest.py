@@ -51,6 +51,7 @@ LONGEST = (
     "app/test_metrics.py",
     "drills/test_lost_redis.py",
     "drills/test_event_replay.py",
+    "app/test_page_views.py",
     "cli/test_demo.py",
     "docs/test_jobs.py",
 )

@@ -24,13 +24,24 @@ def features(sentence: Sentence, path: Sequence[int], shape: Shape, edges: bool)
 
 
 def decoded(
-    sentence: Sentence, w: Array, shape: Shape, costs: Sequence[float] | None, augmented: bool
+    sentence: Sentence,
+    w: Array,
+    shape: Shape,
+    costs: Sequence[float] | None,
+    augmented: bool,
+    total: str = "sum",
 ) -> tuple[tuple[int, ...], float]:
     """The labelling that violates the margin most, or that scores most, and by how much it violates the margin."""
     attributes = shape[0]
     emissions, transitions = sentence.emissions(w[:attributes]), sentence.transitions(w[attributes:])
     gold = naive.score(emissions, transitions, sentence.gold)
     predicted = naive.best(emissions, transitions)
+    if costs is not None and total != "sum":
+        wrong = sum(costs[y] for y, found in zip(sentence.gold, predicted, strict=True) if found != y)
+        ahead = naive.score(emissions, transitions, predicted) - gold
+        return predicted, ahead + (
+            sqrt(wrong) if total == "root" else float(predicted != tuple(sentence.gold))
+        )
     if costs is not None:
         for t, y in enumerate(sentence.gold):
             emissions[t] += costs[y]
@@ -48,6 +59,7 @@ def online(
     limit: float = 1.0,
     costs: Sequence[float] | None = None,
     augmented: bool = True,
+    total: str = "sum",
     edges: bool = True,
     batch: int = 1,
     exists: Array | None = None,
@@ -57,7 +69,7 @@ def online(
     attributes, labels = shape[:2]
     w = np.zeros((naive.rows_of(shape), labels)) if start is None else start.copy()
     variance = np.ones_like(w)
-    total, updates = np.zeros_like(w), 0
+    summed, updates = np.zeros_like(w), 0
     for order in orders:
         for first in range(0, len(order), batch):
             d, loss = np.zeros_like(w), 0.0
@@ -69,7 +81,7 @@ def online(
                     d[attributes:] += by_pair
                     loss += naive.loss([sentence], w[:attributes], w[attributes:])
                 else:
-                    path, violation = decoded(sentence, w, shape, costs, augmented)
+                    path, violation = decoded(sentence, w, shape, costs, augmented, total)
                     d += features(sentence, sentence.gold, shape, edges) - features(
                         sentence, path, shape, edges
                     )
@@ -96,8 +108,8 @@ def online(
                 else:
                     w = w + min(limit, loss / norm) * d
             updates += 1
-            total += w
-    return w, total / updates
+            summed += w
+    return w, summed / updates
 
 
 def exponential(x: Array) -> Array:

@@ -46,7 +46,7 @@ class BackgroundStack:
         state_path.unlink(missing_ok=True)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                (sys.executable, "-m", "tagsmith.app.cli", "up"),
+                (sys.executable, "-m", "tagsmith.cli", "up"),
                 env=self.settings.child_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,18 +3,47 @@
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 #: ANSI colours for the names of children; readable on dark and light backgrounds.
 COLOURS = (36, 35, 34, 33, 32, 31)
 NAME_WIDTH = 9
+#: A log file of this size is renamed, and a new one begins. Two of them are kept.
+LOG_BYTES = 32 << 20
+
+
+class LogFile:
+    """A file for the output of children, so that a terminal stays readable."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._size = path.stat().st_size if path.exists() else 0
+
+    def write(self, text: str) -> None:
+        """Append text."""
+        if self._size > LOG_BYTES:
+            self.path.replace(self.path.with_name(self.path.name + ".1"))
+            self._size = 0
+        with self.path.open("a", encoding="utf-8") as file:
+            self._size += file.write(text)
+
+    def tail(self, lines: int) -> list[str]:
+        """The last lines."""
+        if not self.path.exists():
+            return []
+        return self.path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
 
 
 class Console:
-    """Writes whole lines to a stream. If the stream is closed, output is dropped: it must never stop the stack."""
+    """Writes whole lines to a stream. If the stream is closed, output is dropped: it must never stop the stack.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    With `logs`, the output of children goes to that file.
+    """
+
+    def __init__(self, stream: TextIO | None = None, logs: LogFile | None = None) -> None:
         self._stream = stream or sys.stdout
+        self.logs = logs
         self._closed = False
         self.is_terminal = self._stream.isatty()
         self._bar_shown = False
@@ -29,6 +58,9 @@ class Console:
         All lines are written at once, since an API process can log thousands of lines per second.
         """
         label = f"{name:<{NAME_WIDTH}}|"
+        if self.logs is not None:
+            self.logs.write("".join(f"{label} {text}\n" for text in texts))
+            return
         if self.is_terminal:
             # Not hash(): its value differs between runs.
             colour = COLOURS[sum(name.encode()) % len(COLOURS)]

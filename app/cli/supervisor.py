@@ -21,7 +21,7 @@ from tagsmith.app.cli.console import Console
 from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.service import data_dir, queues
-from tagsmith.core.service.settings import Settings
+from tagsmith.core.service.settings import DEFAULT_PORT, Settings
 
 API_STOP_S = 15.0
 #: A worker releases its job between two slices of a kernel. A slice takes a fraction of a second.
@@ -37,18 +37,20 @@ POLL_S = 0.1
 #: After this time without a response, the console explains why the start takes long.
 PATIENCE_S = 4.0
 
+#: Log lines that a quiet console shows when the start fails.
+TAIL_LINES = 20
+
 WELCOME = """
-Tagsmith is ready at {url}   (data in {data_dir}, Ctrl-C stops everything)
+Tagsmith is ready at {url}
 
-  tagsmith corpus generate --kind references --sentences 2000 --seed 1 --out refs.conll
-  curl -s --data-binary @refs.conll '{url}/corpora?name=refs&format=conll'
-  curl -s {url}/jobs -H 'Content-Type: application/json' -d '{{"kind": "train", "model": "refs",
-       "corpus": "crp_...", "trainer": {{"kind": "sgd-l1"}}, "promote": "champion"}}'
-  curl -N -H 'Accept: text/event-stream' {url}/jobs/job_.../events
-  curl -s {url}/tag -H 'Content-Type: application/json' -d '{{"model": "refs",
-       "sentences": [[["Smith", "CAP"], [",", "PUNCT"], ["1999", "NUM"]]]}}'
+  page   {url}
+  API    {url}/docs
+  data   {data_dir}
+  logs   {logs}
 
-  In a browser: {url}   The interface in full: {url}/docs
+  Train a model:  tagsmith train data.conll --model ner --dev 0.1{option}
+  No data yet?    tagsmith corpus generate --out refs.conll
+  Ctrl-C stops everything.
 """
 
 
@@ -67,21 +69,32 @@ class Supervisor:
         data_dir.prepare(self._settings.data_dir)
         with self._rundir.claimed(), listen.opened(self._settings.host, self._settings.port) as listener:
             self._handle_signals()
+            if self._console.logs is not None:
+                self._console.line("starting ...")
             try:
                 await self._until_stopped(self._start(listener))
                 await self._stop.wait()
-                self._console.line("stopping")
+                self._console.line("stopping ...")
+            except Unavailable:
+                self._show_logs()
+                raise
             finally:
                 listener.close()  # refuses new clients at once instead of queueing them
                 await self._stop_all()
         self._console.line("stopped")
         return 0
 
+    def _show_logs(self) -> None:
+        """Print the end of the log file, where the reason of a failed start is."""
+        if self._console.logs is not None:
+            for line in self._console.logs.tail(TAIL_LINES):
+                self._console.line(line)
+
     async def _start(self, listener: socket.socket) -> None:
         settings = await self._start_redis()
         await self._migrate(settings)
         url = listen.address(listener)
-        command = (sys.executable, "-m", "tagsmith.app.cli", "api", "--fd", str(listener.fileno()))
+        command = (sys.executable, "-m", "tagsmith.cli", "api", "--fd", str(listener.fileno()))
         apis = [
             self._child(settings, f"api-{n + 1}", command, API_STOP_S, pass_fds=(listener.fileno(),))
             for n in range(settings.api_processes)
@@ -135,7 +148,7 @@ class Supervisor:
 
     async def _migrate(self, settings: Settings) -> None:
         child = self._child(
-            settings, "migrate", (sys.executable, "-m", "tagsmith.app.cli", "migrate"), API_STOP_S
+            settings, "migrate", (sys.executable, "-m", "tagsmith.cli", "migrate"), API_STOP_S
         )
         self._groups.append([child])
         code = await child.run_once()
@@ -207,5 +220,12 @@ class Supervisor:
         return Child(spec, self._console, self._rundir)
 
     def _welcome(self, url: str) -> None:
-        for line in WELCOME.format(url=url, data_dir=self._settings.data_dir).splitlines():
+        logs = self._console.logs
+        text = WELCOME.format(
+            url=url,
+            data_dir=self._settings.data_dir,
+            logs="this output" if logs is None else f"{logs.path}   (`tagsmith up -v` prints them)",
+            option="" if self._settings.port == DEFAULT_PORT else f" --url {url}",
+        )
+        for line in text.splitlines():
             self._console.line(line)

@@ -14,6 +14,9 @@ from tagsmith.core.store import corpora
 from tagsmith.core.store.paging import Page
 from tagsmith.wire import CorpusSentence, CorpusSpan
 
+#: Tokens of a sentence in a response. A file without blank lines is one sentence, which nobody reads as a whole.
+MAX_SHOWN = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class SentenceQuery:
@@ -42,11 +45,16 @@ def readable(corpus: Corpus, indices: "range | list[int]") -> list[CorpusSentenc
     names = [] if corpus.labels is None else corpus.labels.vocabulary.strings()
     shown = []
     for index in indices:
-        found = sentences.read(index)
+        found = sentences.read(index, MAX_SHOWN)
         spans = [CorpusSpan.model_validate(span) for span in spans_of(found.labels, names)] if names else []
         shown.append(
             CorpusSentence(
-                index=index, tokens=found.tokens, columns=found.columns, labels=found.labels, spans=spans
+                index=index,
+                length=found.length,
+                tokens=found.tokens,
+                columns=found.columns,
+                labels=found.labels,
+                spans=spans,
             )
         )
     return shown

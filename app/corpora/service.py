@@ -31,6 +31,8 @@ SAMPLE_SENTENCES = 10
 #: More labels than this, and more than this share of the tokens, are probably words. The largest label sets of parts of
 #: speech have about a thousand labels in a million tokens.
 MANY_LABELS, MANY_LABELS_SHARE = 100, 0.1
+#: A few sentences with other labels elsewhere are normal, such as single punctuation marks.
+MANY_CONFLICTS = 0.05
 #: Sentences of more tokens are rare.
 LONG_SENTENCE = 500
 
@@ -85,7 +87,8 @@ async def _received(
         options=declared.options,
     )
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
-    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool) as upload:
+    unzip = not formats.is_archive(declared.format)
+    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool, unzip=unzip) as upload:
         await upload.receive(body, threads)
         return await anyio.to_thread.run_sync(use, upload, reader, limiter=threads)
 
@@ -107,7 +110,9 @@ def delete(database: Database, corpus_id: str, caller: Caller, *, force: bool) -
     with database.write() as conn:
         gone = corpora.delete(conn, corpus_id, force=force)
         # The path may be a name, which means another upload from now on.
-        caller.record(conn, note=None if corpus_id == gone.id else f"deleted {gone.id} ({gone})")
+        notes = ["forced"] if force else []
+        notes += [] if corpus_id == gone.id else [f"deleted {gone.id} ({gone})"]
+        caller.record(conn, note=", ".join(notes) or None)
 
 
 def location(corpus: CorpusRow) -> str:
@@ -128,13 +133,15 @@ def warnings_of(row: CorpusRow) -> list[str]:
         found.append(f"There is one label only, {row.labels[0]}: nothing can be learned from it.")
     if row.report["bio_fault_count"]:
         found.append(
-            f"{row.report['bio_fault_count']} labels break the coding {row.report['label_scheme']}. "
+            f"Labels that break the coding {row.report['label_scheme']}: {row.report['bio_fault_count']}. "
             "Correct them, or upload with repair=true."
         )
     if row.sentences == 1 and row.tokens > LONG_SENTENCE:
         found.append(f"All {row.tokens} tokens are one sentence. Blank lines separate sentences.")
-    if row.report["conflicting_sentences"]:
-        found.append(f"{row.report['conflicting_sentences']} sentences occur again with other labels.")
+    if row.report["conflicting_sentences"] > row.sentences * MANY_CONFLICTS:
+        found.append(
+            f"{row.report['conflicting_sentences']} of {row.sentences} sentences occur again with other labels."
+        )
     return found
 
 

@@ -27,8 +27,6 @@ SPOOL_READ_BYTES = 1 << 20
 
 #: The media type that curl declares unless told otherwise.
 FORM = "application/x-www-form-urlencoded"
-#: Formats whose texts are archives, which are not unpacked.
-ARCHIVE_FORMATS = frozenset({"brat"})
 
 #: The name of an upload when neither the query nor the file has one.
 UNNAMED = "unnamed"
@@ -83,11 +81,18 @@ class Upload(Generic[T]):
     """Takes a body chunk by chunk. It blocks, so call `feed` in a thread. Closing deletes the spool file.
 
     The decoded text is written to an unnamed file, because it is stored only after its last line is checked. The file
-    is compressed, so that a decompression bomb fills neither memory nor disk.
+    is compressed, so that a decompression bomb fills neither memory nor disk. Without `unzip`, a zip file is the text
+    itself.
     """
 
     def __init__(
-        self, reader: UploadReader[T], declared: Declared, *, max_decoded_bytes: int, spool_dir: Path
+        self,
+        reader: UploadReader[T],
+        declared: Declared,
+        *,
+        max_decoded_bytes: int,
+        spool_dir: Path,
+        unzip: bool = True,
     ) -> None:
         self._max_decoded_bytes = max_decoded_bytes
         # `curl -d` declares a form and removes all line breaks.
@@ -98,7 +103,7 @@ class Upload(Generic[T]):
         boundary = boundary_of(declared.content_type)
         self._part = FilePart(boundary) if boundary else None
         # Only a file is decoded by its first bytes.
-        self._unzip = declared.format not in ARCHIVE_FORMATS
+        self._unzip = unzip
         self._file: Decoder | None = None if self._part else self._file_decoder(None)
         spool_dir.mkdir(parents=True, exist_ok=True)
         self._spool = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115  # closed by __exit__

@@ -27,11 +27,12 @@ from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.http.uploads import Declared
 from tagsmith.app.models import compare, imports, service
 from tagsmith.app.models.service import Change
+from tagsmith.app.models.signatures import signed, signed_page
 from tagsmith.app.models.templates import TemplateReport
 from tagsmith.core.model import importing, inspection
 from tagsmith.core.model.inspection import FeatureWeight, Histogram, TransitionWeight
 from tagsmith.core.registry.aliases import MoveRow, RollbackTarget
-from tagsmith.core.registry.models import ModelRow, VersionRow
+from tagsmith.core.registry.models import ModelRow
 from tagsmith.core.registry.registry import AliasState
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
@@ -85,9 +86,9 @@ def get_model(name: ModelName, database: DatabaseDep) -> ModelRow:
 @policy(Scope.READ, etag=True)
 def list_versions(
     name: ModelName, database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> Page[VersionRow]:
+) -> Page[wire.ModelVersion]:
     """List the versions of a model, newest first."""
-    return service.versions(database, name, limit, cursor)
+    return signed_page(database, service.versions(database, name, limit, cursor))
 
 
 @router.post(
@@ -101,7 +102,7 @@ async def import_version(
     runtime: RuntimeDep,
     caller: CallerDep,
     format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
-) -> VersionRow:
+) -> wire.ModelVersion:
     """Publish a model file of Tagsmith or of another program as the next version. An invalid file is not stored."""
     made = await imports.create(
         request.stream(),
@@ -115,7 +116,7 @@ async def import_version(
     )
     await runtime.serving.refresh()
     response.headers["Location"] = imports.location(made)
-    return made
+    return await run_in_threadpool(signed, runtime.database, made)
 
 
 @router.get("/{name}/compare")
@@ -129,9 +130,9 @@ async def compare_versions(
 
 @router.get("/{name}/versions/{number}", response_model=wire.ModelVersion)
 @policy(Scope.READ, etag=True)
-def get_version(name: ModelName, number: VersionNumber, database: DatabaseDep) -> VersionRow:
-    """Return one version."""
-    return service.version(database, name, number)
+def get_version(name: ModelName, number: VersionNumber, database: DatabaseDep) -> wire.ModelVersion:
+    """Return one version. Its signature says what it takes, with an example of a request."""
+    return signed(database, service.version(database, name, number))
 
 
 @router.get(

@@ -119,7 +119,7 @@ def delete(database: Database, registry: Registry, name: str, caller: Caller, *,
     """Delete a model with all its versions."""
     with database.write() as conn:
         registry.delete_model(conn, name, force=force)
-        caller.record(conn)
+        caller.record(conn, note="forced" if force else None)
 
 
 def list_aliases(database: Database, name: str) -> Page[AliasState]:

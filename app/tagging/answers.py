@@ -1,8 +1,6 @@
 """Responses with more than the tags of sentences: text, spans, probabilities, explanations.
 
-A chain is one sequence to decode: a sentence, or a line of a text. A response has one entry per sentence or per text.
-An entry of a text covers the chains of all its lines. Values of tokens are stored in flat arrays, which are split into
-entries at the end.
+Values of tokens are stored in flat arrays, which are split into the entries of the response at the end (see `source`).
 """
 
 import dataclasses
@@ -17,9 +15,9 @@ from numpy.typing import NDArray
 
 from tagsmith.app.tagging import texts
 from tagsmith.app.tagging.serving import Served
+from tagsmith.app.tagging.source import Source, refused
+from tagsmith.app.tagging.spans import entry_spans, sequences
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge
-from tagsmith.core.corpus.labels.segmentation import is_coding
-from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
 from tagsmith.core.model.decoding import Decoded, DecodingOptions, decode
 from tagsmith.core.model.explanation import explain
@@ -36,7 +34,7 @@ _BLANK = re.compile(r"\s")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The number of tagged sentences (or lines of text) and tokens."""
+    """The number of tagged sentences and tokens."""
 
     sentences: int = 0
     tokens: int = 0
@@ -51,33 +49,6 @@ class Answer:
 
     told: dict[str, Any]
     amount: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The input to tag."""
-
-    chains: Sequence[Sequence[Any]]
-    #: Index of the first chain of each entry, then the end of the last entry.
-    entries: list[int]
-    lines: list[texts.TextLine]
-    #: Whether tokens are characters that the tags join into words.
-    words: bool
-
-    @classmethod
-    def of(cls, tagger: Tagger, request: TagRequest) -> "Source":
-        """Return the sentences of a request, or the lines of its texts."""
-        if request.text is None:
-            if request.tokenizer is not None:
-                raise _refused("has a meaning only with text", "/tokenizer")
-            return cls(request.sentences, list(range(len(request.sentences) + 1)), [], words=False)
-        _check_columns(tagger)
-        cuts = is_coding(tagger.labels)
-        tokenizer = request.tokenizer or ("characters" if cuts else "words")
-        lines = texts.lines_of(request.texts, tokenizer)
-        counts = np.bincount([line.text for line in lines], minlength=len(request.texts))
-        entries = [0, *np.cumsum(counts).tolist()]
-        return cls([line.tokens for line in lines], entries, lines, words=cuts and tokenizer == "characters")
 
 
 def answer(served: Served, request: TagRequest) -> Answer:
@@ -101,12 +72,14 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
     if request.output == "tags":
         made["tags"] = _cut(tags, bounds)
     elif request.output == "spans":
-        made["spans"] = _spans(tagger, source, coded, tags)
+        made["spans"] = _spans(tagger, source, coded, tags, decoded if request.marginals else None)
     else:
         sentences = _cut(list(chain.from_iterable(source.chains)), bounds)
-        made["conll"] = conll(sentences, _cut(tags, bounds), "text" if source.lines else "sentences")
+        made["conll"] = conll(sentences, _cut(tags, bounds), source.name)
     if decoded is None:
         return made
+    if request.probable and tagger.model.usage.calibrated is False:
+        made["calibrated"] = False
     if request.marginals:
         made["probabilities"] = [float(np.prod(decoded.probabilities[a:b])) for a, b in pairwise(entries)]
         made["marginals"] = _cut(decoded.marginals, bounds)
@@ -114,7 +87,8 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
         made["labels"] = tagger.labels
         made["distributions"] = _cut(decoded.distributions, bounds)
     if request.nbest > 1:
-        made["nbest"] = list(_sequences(tagger, request, source, coded, decoded))
+        spans = request.output == "spans"
+        made["nbest"] = list(sequences(tagger, source, coded, decoded, request.nbest, spans=spans))
     if request.explain is not False:
         made["explain"] = list(_explanations(tagger, coded, decoded, places, bounds))
     return made
@@ -126,17 +100,18 @@ def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) 
         posterior=request.decode == "posterior",
         probabilities=request.marginals,
         distributions=request.distributions or request.explain is not False,
+        spans=request.marginals and request.output == "spans",
     )
     _check_size(tagger, wanted, request, int(coded.offsets[-1]))
-    if request.text is not None:
-        _check_lines(request, source)
+    if request.text is not None and request.constraints is not None and request.constraints.tags is not None:
+        raise refused("tags are fixed for tokens of sentences, not of text", "/constraints/tags")
     allowed = None
     if request.constraints is not None:
         allowed = allowed_by(_constraints(request.constraints), tagger.labels, coded.offsets)
     decoded = decode(tagger, coded, wanted, allowed)
     if not decoded.feasible.all():
         entries = np.searchsorted(source.entries, np.flatnonzero(~decoded.feasible), side="right") - 1
-        raise infeasible(np.unique(entries), "text" if source.lines else "sentences")
+        raise infeasible(np.unique(entries), source.name)
     return decoded
 
 
@@ -145,81 +120,45 @@ def _constraints(given: TagConstraints) -> Constraints:
 
 
 def _check_size(tagger: Tagger, wanted: DecodingOptions, request: TagRequest, tokens: int) -> None:
-    for name, asked, sequences in (
+    for name, asked, lists in (
         ("nbest", wanted.nbest > 1, wanted.nbest),
         ("distributions", request.distributions, 1),
         ("explain", request.explain is not False, 1),
     ):
-        cells = tokens * len(tagger.labels) * sequences
+        cells = tokens * len(tagger.labels) * lists
         if asked and cells > MAX_CELLS:
-            by = f"{tokens} tokens by {len(tagger.labels)} labels" + f" by {sequences}" * (sequences > 1)
+            by = f"{tokens} tokens by {len(tagger.labels)} labels" + f" by {lists}" * (lists > 1)
             reason = f"{by} are {cells} numbers; at most {MAX_CELLS} a request"
             raise TooLarge(
                 "The request is too large.", [Fault(reason, pointer=f"/{name}")], code="too_many_tokens"
             )
 
 
-def _check_lines(request: TagRequest, source: Source) -> None:
-    """Raise Invalid for options that do not apply to texts, or to texts with several lines."""
-    if request.constraints is not None and request.constraints.tags is not None:
-        raise _refused("tags are fixed for tokens of sentences, not of text", "/constraints/tags")
-    if request.nbest > 1 and any(b - a > 1 for a, b in pairwise(source.entries)):
-        raise _refused("lines are tagged apart; give texts of one line each", "/nbest")
-
-
-def _check_columns(tagger: Tagger) -> None:
-    """Raise Invalid unless the tokens of the model have exactly one column."""
-    if tagger.columns != 1:
-        needs = f"{tagger.columns} columns" if tagger.columns else "named attributes"
-        fault = Fault(f"tokens of this model have {needs}; give sentences", pointer="/text")
-        raise Invalid("The model does not tag text.", [fault], code="text_not_supported")
-
-
 def _of_texts(
     request: TagRequest, source: Source, coded: Coded, tags: list[str], bounds: list[int]
 ) -> dict[str, Any]:
-    """Return the words or tokens of each text, and their offsets."""
+    """Return the words or tokens of each text, their offsets, and its sentences."""
+    ranges = source.sentence_ranges()
     if source.words:
-        found = texts.words_in(request.texts, source.lines, _cut(tags, coded.offsets.tolist()))
-        return {"words": [each.words for each in found], "offsets": [each.offsets for each in found]}
-    tokens = list(chain.from_iterable(line.tokens for line in source.lines))
-    places = [
-        (start, stop) for line in source.lines for start, stop in zip(line.starts, line.stops, strict=True)
+        found = texts.words_in(request.texts, source.sentences, _cut(tags, coded.offsets.tolist()))
+        words, offsets = [each.words for each in found], [each.offsets for each in found]
+        return {"words": words, "offsets": offsets, "sentences": ranges}
+    tokens = list(chain.from_iterable(source.chains))
+    places = [place for each in source.sentences for place in zip(each.starts, each.stops, strict=True)]
+    return {"tokens": _cut(tokens, bounds), "offsets": _cut(places, bounds), "sentences": ranges}
+
+
+def _spans(
+    tagger: Tagger, source: Source, coded: Coded, tags: list[str], decoded: Decoded | None
+) -> list[list[dict[str, Any]]]:
+    """Return the spans of each entry; with their probabilities if `decoded` has them."""
+    bounds, labels = coded.offsets.tolist(), tagger.labels
+    of_chains = _cut(tags, bounds)
+    probable = None if decoded is None else _cut(decoded.span_probabilities, bounds)
+    return [
+        entry_spans(labels, source, entry, of_chains[a:b], None if probable is None else probable[a:b])
+        for entry, (a, b) in enumerate(pairwise(source.entries))
     ]
-    return {"tokens": _cut(tokens, bounds), "offsets": _cut(places, bounds)}
-
-
-def _spans(tagger: Tagger, source: Source, coded: Coded, tags: list[str]) -> list[list[dict[str, Any]]]:
-    """Return the spans of each entry. A span never crosses a line break of a text."""
-    of_chains = _cut(tags, coded.offsets.tolist())
-    made = []
-    for first, last in pairwise(source.entries):
-        found: list[dict[str, Any]] = []
-        before = 0
-        for number in range(first, last):
-            for span in spans_of(of_chains[number], tagger.labels):
-                described = {"type": span.type, "start": before + span.start, "stop": before + span.stop}
-                if source.lines:
-                    line = source.lines[number]
-                    described |= {"begin": line.starts[span.start], "end": line.stops[span.stop - 1]}
-                found.append(described)
-            before += len(of_chains[number])
-        made.append(found)
-    return made
-
-
-def _sequences(
-    tagger: Tagger, request: TagRequest, source: Source, coded: Coded, decoded: Decoded
-) -> Iterator[dict[str, Any]]:
-    rows = [tagger.named(path) for path in decoded.paths]
-    spans = [_spans(tagger, source, coded, row) for row in rows] if request.output == "spans" else []
-    for i, (begin, end) in enumerate(pairwise(coded.offsets.tolist())):
-        count = int(decoded.path_counts[i])
-        if spans:
-            found: dict[str, Any] = {"spans": [spans[r][i] for r in range(count)]}
-        else:
-            found = {"tags": [rows[r][begin:end] for r in range(count)]}
-        yield {**found, "probabilities": decoded.path_probabilities[i, :count].tolist()}
 
 
 def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
@@ -236,7 +175,7 @@ def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
     for number, (i, token) in enumerate(request.explain):
         if not (0 <= i < len(lengths) and 0 <= token < lengths[i]):
             reason = f"there is no token {token} in sentence {i}, from 0"
-            raise _refused(reason, f"/explain/{number}", FaultType.OUT_OF_RANGE)
+            raise refused(reason, f"/explain/{number}", FaultType.OUT_OF_RANGE)
     return request.explain
 
 
@@ -254,11 +193,6 @@ def _explanations(
 
 def _cut(values: Sequence[Any] | NDArray[Any], bounds: Sequence[int]) -> list[Any]:
     return [values[begin:end] for begin, end in pairwise(bounds)]
-
-
-def _refused(reason: str, pointer: str, kind: FaultType = FaultType.INCONSISTENT) -> Invalid:
-    fault = Fault(reason, pointer=pointer, type=kind)
-    return Invalid("The request cannot be tagged.", [fault], code="invalid_request")
 
 
 def conll(sentences: Sequence[Sequence[Any]], tags: Sequence[Sequence[str]], name: str) -> str:

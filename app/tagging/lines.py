@@ -29,7 +29,7 @@ MEDIA_TYPE = "application/x-ndjson"
 #: Fields of a plain response that have another name in an output line, and that name.
 _NAMES = {"probabilities": "probability"}
 #: Fields that only the first output line has.
-_ONCE = ("model", "version", "labels")
+_ONCE = ("model", "version", "labels", "calibrated")
 
 
 _OPTIONS: TypeAdapter[LineOptions] = TypeAdapter(LineOptions)
@@ -107,6 +107,9 @@ class Lines:
         head: dict[str, Any] = {"model": target.model, "version": target.version}
         if self.options.distributions:
             head["labels"] = self.served.tagger.labels
+        uncalibrated = self.served.tagger.model.usage.calibrated is False
+        if uncalibrated and request_of(self.options, sentences=[]).probable:
+            head["calibrated"] = False
         yield orjson.dumps(head) + b"\n"
         number = 2
 

@@ -12,7 +12,7 @@ Equal content gives equal bytes. Models and checkpoints use this format.
 import hashlib
 import json
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,22 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
     for array in arrays.values():
         yield np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
         yield b"\x00" * (-array.nbytes % _ALIGNMENT)
+
+
+def header_of(chunks: Iterable[bytes], magic: bytes) -> dict[str, Any]:
+    """Read the header of a trusted file from its first chunks, without the arrays."""
+    found = b""
+    size = _BEFORE_HEADER
+    for chunk in chunks:
+        found += chunk
+        if len(found) >= _BEFORE_HEADER:
+            size = _BEFORE_HEADER + int.from_bytes(found[8:16], "little")
+        if len(found) >= size:
+            break
+    if found[:8] != magic or len(found) < size:
+        raise CorruptFile("The file is of another kind or truncated.")
+    header: dict[str, Any] = json.loads(found[_BEFORE_HEADER:size].decode("utf-8", "surrogatepass"))
+    return header
 
 
 @dataclass(frozen=True, eq=False)

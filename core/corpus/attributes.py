@@ -2,6 +2,7 @@
 
 The rules are those of python-crfsuite, so feature dicts have the same meaning:
 - a string becomes the attribute `name:string` with the value 1,
+- bytes are a string in UTF-8,
 - a number is the value of the attribute `name`; true is 1, and false and 0 add no attribute,
 - a list of strings becomes one attribute `name:string` per string,
 - an object follows the same rules, with the prefix `name:`.
@@ -95,8 +96,9 @@ class AttributeCollector:
                     self._add_names(value, f"{prefix}{name}:")
             except InvalidAttribute as error:
                 raise error.prefixed(name) from None
-        elif isinstance(value, str):
-            self.names.append(f"{prefix}{name}:{value}")
+        elif isinstance(value, (str, bytes)):
+            text = value if isinstance(value, str) else _decoded(value, name)
+            self.names.append(f"{prefix}{name}:{text}")
             self.values.append(1.0)
         else:
             raise InvalidAttribute((name,), "must be a string, a number, a boolean, a list or an object")
@@ -106,7 +108,8 @@ class AttributeCollector:
             raise InvalidAttribute((), "must be an object of attributes")
         # The order of a set differs between processes.
         ordered: Iterable[Any] = sorted(names) if isinstance(names, (set, frozenset)) else names
-        for number, name in enumerate(ordered):
+        for number, given in enumerate(ordered):
+            name = _decoded(given, number) if isinstance(given, bytes) else given
             if not isinstance(name, str):
                 raise InvalidAttribute((number,), "must be a string")
             self.names.append(prefix + name)
@@ -123,6 +126,13 @@ class AttributeCollector:
         starts = before[np.array([0, *self.ends], np.int64)]
         values = np.array(self.values, np.float32)
         return Cells.of(starts, ids[known], values[known])
+
+
+def _decoded(text: bytes, place: str | int) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise InvalidAttribute((place,), "must be a string in UTF-8") from None
 
 
 @kernel

@@ -14,6 +14,7 @@ from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hashing import GOLDEN, splitmix64_of
 from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.corpus.vocabulary import Vocabulary
 
 
@@ -37,6 +38,8 @@ class Corpus:
     labels: Column | None
     offsets: Places  # (sentences + 1,): sentence i is tokens offsets[i]:offsets[i + 1]
     bag: Bag | None = None
+    #: What splits text into tokens like these; None if the upload does not name one.
+    tokenizer: Tokenizer | None = None
 
     def __post_init__(self) -> None:
         """Check ids and offsets once: training kernels use them as indices without checks."""
@@ -86,6 +89,7 @@ class Corpus:
             else Column(self.labels.name, self.labels.vocabulary, self.labels.ids[tokens]),
             offsets,
             None if self.bag is None else Bag(self.bag.vocabulary, self.bag.cells.of_tokens(tokens)),
+            self.tokenizer,
         )
 
     def split(self, fraction: float, seed: int) -> tuple["Corpus", "Corpus"]:

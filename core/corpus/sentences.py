@@ -14,6 +14,7 @@ class ReadableSentence:
     tokens: list[str]  # the first column, or the first attribute of each bag
     columns: list[list[str]]  # per token
     labels: list[str]
+    length: int  # tokens of the whole sentence
 
 
 class Sentences:
@@ -25,9 +26,10 @@ class Sentences:
         self._attributes = [] if corpus.bag is None else corpus.bag.vocabulary.strings()
         self._labels = [] if corpus.labels is None else corpus.labels.vocabulary.strings()
 
-    def read(self, index: int) -> ReadableSentence:
-        """Return sentence `index`, counted from 0."""
-        first, last = self.corpus.offsets[index : index + 2].tolist()
+    def read(self, index: int, max_tokens: int | None = None) -> ReadableSentence:
+        """Return sentence `index`, counted from 0; of a longer one, the first `max_tokens` tokens."""
+        first, end = self.corpus.offsets[index : index + 2].tolist()
+        last = end if max_tokens is None else min(end, first + max_tokens)
         cells = self._bags(first, last) if self.corpus.bag is not None else self._cells(first, last)
         labels = self.corpus.labels
         return ReadableSentence(
@@ -35,6 +37,7 @@ class Sentences:
             [row[0] if row else "" for row in cells],
             cells,
             [] if labels is None else [self._labels[label] for label in labels.ids[first:last].tolist()],
+            end - first,
         )
 
     def _cells(self, first: int, last: int) -> list[list[str]]:

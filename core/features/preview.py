@@ -135,7 +135,7 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     joined = ((gold, labels), (pairs, labels * labels))
     parameters = 0
     if features.edges:
-        parameters += len(np.unique(pairs[pairs >= 0])) if features.seen_pairs else labels * labels
+        parameters += _transitions(features, pairs[pairs >= 0], labels)
     size, rows = 0, []
     for (slots, templates, _), (joins, ways) in zip(
         _kinds(features, coder.vocabularies), joined, strict=True
@@ -151,7 +151,8 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
             cells = attributes_of(bags, coder.tokens_of(corpus), cells)
             rows += [_bag_count(bag, cells) for bag in bags]
         size += own
-        parameters += _seen(cells, joins, ways) if features.seen_pairs else own * ways
+        seen = features.weights.seen_pairs or features.weights.min_frequency > 0
+        parameters += _seen(cells, joins, ways, features.weights.min_frequency) if seen else own * ways
     return PreviewCounts(corpus.tokens, labels, size, parameters, tuple(rows))
 
 
@@ -168,15 +169,31 @@ def label_pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int
     return np.asarray(pairs)
 
 
-def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int) -> int:
-    """The number of combinations of attribute and label, or pair of labels, that occur."""
-    places = [
-        np.unique(_places(attributes, joins, ways, begin)) for begin in range(0, len(joins), _SLICE_TOKENS)
+def _transitions(features: Features, pairs: NDArray[np.int64], labels: int) -> int:
+    """The number of pairs of labels with a weight, given those that occur."""
+    least = features.weights.min_frequency
+    if not features.weights.seen_transitions and least == 0:
+        return labels * labels
+    return int(np.count_nonzero(np.unique(pairs, return_counts=True)[1] >= least))
+
+
+def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int, least: float) -> int:
+    """The number of combinations of attribute and label, or pair of labels, that occur, with a sum of `least`."""
+    if least > 0:
+        places = _places(attributes, joins, ways, 0, len(joins))
+        values = attributes.values if attributes.values.size else np.ones(len(places))
+        sums = np.bincount(np.unique(places, return_inverse=True)[1], values)
+        return int(np.count_nonzero(sums >= least))
+    seen = [
+        np.unique(_places(attributes, joins, ways, begin, _SLICE_TOKENS))
+        for begin in range(0, len(joins), _SLICE_TOKENS)
     ]
-    return len(np.unique(np.concatenate(places))) if places else 0
+    return len(np.unique(np.concatenate(seen))) if seen else 0
 
 
-def _places(attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
-    starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
-    join = np.repeat(joins[begin : begin + _SLICE_TOKENS], np.diff(starts))
+def _places(
+    attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int, tokens: int
+) -> NDArray[np.int64]:
+    starts = attributes.starts[begin : begin + tokens + 1]
+    join = np.repeat(joins[begin : begin + tokens], np.diff(starts))
     return np.asarray(attributes.ids[starts[0] : starts[-1]].astype(np.int64) * ways + join)

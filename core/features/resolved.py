@@ -80,6 +80,24 @@ class BagTemplate:
 BAG = BagTemplate()
 
 
+@dataclass(frozen=True, slots=True)
+class ExistingWeights:
+    """Which features have a weight: all, or those of the training data, as in CRFsuite."""
+
+    seen_pairs: bool = False  # only attributes and labels that occur together
+    seen_transitions: bool = False  # only label pairs that occur
+    min_frequency: float = 0.0  # only features whose values sum up to this much
+
+    @property
+    def all(self) -> bool:
+        """Whether every feature has a weight."""
+        return not (self.seen_pairs or self.seen_transitions or self.min_frequency > 0)
+
+
+#: Every feature has a weight.
+ALL_WEIGHTS = ExistingWeights()
+
+
 @dataclass(frozen=True)
 class Features:
     """Features resolved for a corpus. Columns are numbered: those of the corpus, then derived, then matched ones.
@@ -100,7 +118,7 @@ class Features:
     #: The slots of each template that is joined with the label pair.
     edge_slots: tuple[tuple[ResolvedSlot, ...], ...]
     cutoff: int
-    seen_pairs: bool  # weights only for attributes and labels that occur together in the training data
+    weights: ExistingWeights
     independent: bool  # label every token on its own
 
     @property

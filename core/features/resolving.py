@@ -10,7 +10,15 @@ from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.features.columns.derived import Derived
 from tagsmith.core.features.columns.matched.kinds import AnyColumn, MatchedSpec
-from tagsmith.core.features.resolved import BAG, BagTemplate, Derivation, Features, ResolvedSlot
+from tagsmith.core.features.resolved import (
+    ALL_WEIGHTS,
+    BAG,
+    BagTemplate,
+    Derivation,
+    ExistingWeights,
+    Features,
+    ResolvedSlot,
+)
 from tagsmith.core.features.templates.template import (
     MAX_TEMPLATES,
     Anchor,
@@ -33,9 +41,7 @@ def restored(record: dict[str, Any]) -> Features:
     templates = tuple(_restored_template(*each) for each in record["templates"])
     derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
     names, independent = [str(name) for name in record["names"]], record["structure"] == "independent"
-    return resolve_features(
-        templates, derived, names, int(record["cutoff"]), seen_pairs=False, independent=independent
-    )
+    return resolve_features(templates, derived, names, int(record["cutoff"]), independent=independent)
 
 
 def _restored_template(kind: Any, literals: Any, slots: Any, syntax: Any) -> Template:
@@ -70,7 +76,7 @@ def only(features: Features, kept: Collection[Template]) -> Features:
         dict((*features.described, *features.matched)),
         features.names,
         features.cutoff,
-        seen_pairs=features.seen_pairs,
+        weights=features.weights,
         independent=features.independent,
     )
 
@@ -81,7 +87,7 @@ def resolve_features(
     columns: Sequence[str],
     cutoff: int,
     *,
-    seen_pairs: bool,
+    weights: ExistingWeights = ALL_WEIGHTS,
     independent: bool = False,
 ) -> Features:
     """Number every column that the templates name, or raise Invalid that lists the missing ones.
@@ -126,7 +132,7 @@ def resolve_features(
         slots=tuple(tuple(map(resolve, t.slots)) for t in templates if t.kind == "U"),
         edge_slots=tuple(tuple(map(resolve, t.slots)) for t in templates if t.kind == "B" and t.slots),
         cutoff=cutoff,
-        seen_pairs=seen_pairs,
+        weights=weights,
         independent=independent,
     )
 

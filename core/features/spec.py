@@ -12,7 +12,7 @@ from tagsmith.core.features.columns.derived import ColumnName
 from tagsmith.core.features.columns.matched.kinds import AnyColumn
 from tagsmith.core.features.columns.matched.lexicon_base import LexiconBase
 from tagsmith.core.features.presets import PRESETS, Preset
-from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.resolved import ExistingWeights, Features
 from tagsmith.core.features.resolving import resolve_features
 from tagsmith.core.features.templates import short
 from tagsmith.core.features.templates.crfpp import parse_crfpp
@@ -50,6 +50,8 @@ class FeatureSpec(Spec):
     derived: Annotated[dict[ColumnName, AnyColumn], Field(max_length=256)] = Field(default_factory=dict)
     cutoff: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     pairs: Literal["all", "seen"] = "all"
+    transitions: Literal["all", "seen"] | None = None
+    min_frequency: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     structure: Literal["chain", "independent"] = "chain"
     select: InformationGain | None = None
 
@@ -101,9 +103,15 @@ class FeatureSpec(Spec):
             derived,
             names,
             self.cutoff,
-            seen_pairs=self.pairs == "seen",
+            weights=self.weights,
             independent=self.structure == "independent",
         )
+
+    @property
+    def weights(self) -> ExistingWeights:
+        """Which weights exist. Label pairs follow `pairs` unless `transitions` is given."""
+        seen_transitions = (self.transitions or self.pairs) == "seen"
+        return ExistingWeights(self.pairs == "seen", seen_transitions, self.min_frequency)
 
     def _of_bags(self) -> tuple[Template, ...]:
         """The templates for a corpus whose attributes are the features: only the pair of labels."""

@@ -1,4 +1,4 @@
-"""Decoding beyond the best labels: probabilities, n-best lists, constraints.
+"""Decoding beyond the best labels: probabilities of labels and spans, n-best lists, constraints.
 
 Scores are float32, the same as in tagging. Sums over labellings are float64, so that the probabilities of a list of
 labellings add up to at most 1. Models that were not trained as probabilistic models (margin trainers, perceptrons) use
@@ -6,6 +6,7 @@ the same softmax over scores: it ranks labellings well, but its values are not c
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -13,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
+from tagsmith.core.corpus.labels.chunks import ChunkRules
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
 from tagsmith.core.inference.nbest import Lists, lists, nbest
 from tagsmith.core.inference.posterior import Sums, by_logarithms, by_scaling
+from tagsmith.core.inference.span_posterior import ChunkTables, Walk, span_probabilities
 from tagsmith.core.model.tagger import (
     Coded,
     EdgeWeights,
@@ -40,11 +43,13 @@ class DecodingOptions:
     probabilities: bool = False
     #: Compute the probability of every label at every token.
     distributions: bool = False
+    #: Compute the probability of each span of the chosen labels.
+    spans: bool = False
 
     @property
     def sums(self) -> bool:
         """Whether the options need a sum over all labellings."""
-        return self.nbest > 1 or self.posterior or self.probabilities or self.distributions
+        return self.nbest > 1 or self.posterior or self.probabilities or self.distributions or self.spans
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,6 +64,7 @@ class Decoded:
     paths: NDArray[np.int32]  # (nbest, tokens)
     path_counts: NDArray[np.int64]  # (sentences,) number of paths of each sentence
     path_probabilities: NDArray[np.float64]  # (sentences, nbest)
+    span_probabilities: NDArray[np.float64]  # (tokens,) at the first token of each span, 0 elsewhere
 
 
 class DecodingScratch(NamedTuple):
@@ -71,6 +77,9 @@ class DecodingScratch(NamedTuple):
     chain: Chain
     lists: Lists
     shift: float
+    chunks: ChunkTables
+    mass: Floats  # (3 * width,) for the probabilities of spans
+    logs: NDArray[np.bool_]  # (1,) whether the sums of the sentence were computed in log space
 
 
 class DecodingOutput(NamedTuple):
@@ -85,6 +94,7 @@ class DecodingOutput(NamedTuple):
     paths: NDArray[np.int32]
     path_counts: NDArray[np.int64]
     totals: NDArray[np.float64]  # (sentences, nbest) scores of the paths
+    spans: NDArray[np.float64]  # (tokens,) or empty
 
 
 @inlined
@@ -106,7 +116,8 @@ def _posterior(w: TaggingWeights, n: int, edges: bool, work: DecodingScratch) ->
     e = ch.edges_of_tokens(work.edges, c, labels, width) if edges else work.edges
     _put_scores(n, edges, work, size, width)
     log_z = by_scaling(c, ZERO, n, e, work.shift, Sums.MARGINALS, labels, width)
-    if isnan(log_z):
+    work.logs[0] = isnan(log_z)
+    if work.logs[0]:
         # The scores are too far apart for sums of exponentials, as under constraints.
         _put_scores(n, edges, work, size, width)
         log_z = by_logarithms(c, ZERO, n, e, Sums.MARGINALS, labels, width)
@@ -152,6 +163,11 @@ def _sum_up(
         ch.viterbi(s.scores, n, a.pairs, 0, labels, width, out.labels, begin)
     for t in range(n):
         out.marginals[begin + t] = beta[t * width + out.labels[begin + t]]
+    if out.spans.shape[0] > 0:
+        c = work.chain
+        e = ch.edges_of_tokens(work.edges, c, labels, width) if s.matrices.shape[0] > 0 else work.edges
+        walk = Walk(c, e, work.chunks, work.mass, n, work.logs[0], labels, width)
+        span_probabilities(walk, out.labels, begin, out.spans)
     if out.distributions.shape[0] > 0:
         for t in range(n):
             for y in range(labels):
@@ -209,6 +225,7 @@ def decode(tagger: Tagger, coded: Coded, options: DecodingOptions, allowed: Allo
         paths=np.zeros((k, tokens), np.int32),
         path_counts=np.zeros(sentences, np.int64),
         totals=np.zeros((sentences, k)),
+        spans=np.empty(tokens if options.spans else 0),
     )
     work = _scratch(tagger, coded.longest, k, a, options.sums)
     _decode(tagger.weights, tagger.edge_weights, coded, a, options.sums, options.posterior, work, out)
@@ -221,6 +238,7 @@ def decode(tagger: Tagger, coded: Coded, options: DecodingOptions, allowed: Allo
         out.paths,
         out.path_counts,
         np.minimum(np.exp(out.totals - out.log_z[:, None]), 1.0),
+        out.spans,
     )
 
 
@@ -239,4 +257,18 @@ def _scratch(tagger: Tagger, longest: int, k: int, a: Allowed, sums: bool) -> De
         chain=ch.chain(rows, labels, np.float64, rich=tagger.model.edges is not None),
         lists=lists(longest if k else 0, labels, k),
         shift=shift,
+        chunks=_chunk_tables(tagger.model.labels),
+        mass=np.empty(3 * tagger.width),
+        logs=np.zeros(1, np.bool_),
     )
+
+
+@lru_cache(maxsize=64)
+def _chunk_tables(labels: tuple[str, ...]) -> ChunkTables:
+    """Return where chunks of these labels start and end, as `spans_of` reads them."""
+    rules = ChunkRules.of(labels)
+    ids = np.arange(len(labels) + 1)
+    before, here = (each.reshape(-1) for each in np.meshgrid(ids, ids, indexing="ij"))
+    shape = (ids.size, ids.size)
+    starts, ends = rules.starts(before, here).reshape(shape), rules.ends(before, here).reshape(shape)
+    return ChunkTables(starts, starts | ends, rules.types)

@@ -24,6 +24,7 @@ from tagsmith.core.features.resolved import BagTemplate
 from tagsmith.core.features.resolving import restored
 from tagsmith.core.model import matchers
 from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
+from tagsmith.core.model.use.usage import Usage
 
 MAGIC = b"TAGSMTH\x02"
 _ATTRIBUTES = {
@@ -81,6 +82,7 @@ def _description(model: SparseModel) -> dict[str, Any]:
         "labels": list(model.labels),
         "features": model.features.record(),
         "matchers": matchers.description(model.coder.matched),
+        "usage": model.usage.record(),
     }
 
 
@@ -144,6 +146,7 @@ def _model(source: flat_file.FlatFile) -> SparseModel:
         if features.rich
         else None,
         bags=tuple(_bag(source, i, spec) for i, spec in enumerate(features.bags)),
+        usage=Usage.of(header.get("usage", {})),
     )
 
 

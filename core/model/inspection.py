@@ -47,6 +47,17 @@ class Histogram:
     transitions: list[int]
 
 
+def attribute_names(model: SparseModel) -> list[str]:
+    """Return the names of all attributes, in order; faster than one call of `attribute_name` for each."""
+    names = [model.attribute_name(attribute) for attribute in range(model.attributes.singles)]
+    names += [""] * (model.attributes.size - len(names))
+    for bag in model.bags:
+        for name, attribute in zip(bag.vocabulary.strings(), bag.attributes.tolist(), strict=True):
+            if attribute >= 0:
+                names[attribute] = bag.spec.name(name)
+    return names
+
+
 def top_features(
     model: SparseModel, label: str | None, template: str | None, limit: int, after: int | None
 ) -> tuple[list[FeatureWeight], int | None]:

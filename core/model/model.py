@@ -13,6 +13,7 @@ from tagsmith.core.features.index import Slots, edge_slots_of, slots_of
 from tagsmith.core.features.preview import named
 from tagsmith.core.features.resolved import Features, ResolvedSlot
 from tagsmith.core.features.templates.template import Template
+from tagsmith.core.model.use.usage import UNKNOWN, Usage
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ class SparseModel:
     transitions: NDArray[np.float32]  # (labels, labels)
     edges: EdgeAttributes | None = None
     bags: tuple[BagIndex, ...] = ()
+    usage: Usage = UNKNOWN
 
     @property
     def slots(self) -> Slots:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import file_digest
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ from tagsmith.core.inference.chain import Floats, viterbi
 from tagsmith.core.model.file import CorruptModel, load
 from tagsmith.core.model.importing import open_model
 from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.use.usage import takes
+
+if TYPE_CHECKING:
+    from tagsmith.core.model.use.text import TextTagging
 
 #: A sentence is a list of strings, of rows of columns, or of objects with named attributes.
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
@@ -267,6 +271,16 @@ class Tagger:
         bounds = coded.offsets.tolist()
         return [names[begin:end] for begin, end in pairwise(bounds)]
 
+    def tag_text(self, text: str, tokenizer: object = None) -> "TextTagging":
+        """Tag a text, and find its spans by character, each with its probability.
+
+        `tokenizer` is a name, or an object with a `pattern`; by default the tokenizer of the model.
+        """
+        from tagsmith.core.corpus.text.tokenizer import Tokenizer  # noqa: PLC0415
+        from tagsmith.core.model.use.text import tag_text  # noqa: PLC0415  # imports this module
+
+        return tag_text(self, text, None if tokenizer is None else Tokenizer.of(tokenizer))
+
     def tag_probe(self) -> None:
         """Tag one token that no model knows, to test an imported model."""
         self.tag([[[_PROBE] * self.columns]])
@@ -327,19 +341,18 @@ class Tagger:
 
     def _wrong(self, sentences: Sequence[Sentence]) -> Invalid:
         """Make the error that lists the tokens with too few columns."""
-        faults = []
+        faults: list[Fault] = []
         for i, sentence in enumerate(sentences):
             for j, token in enumerate(sentence):
                 have = 1 if isinstance(token, str) else 0 if isinstance(token, Mapping) else len(token)
-                if have < self.columns or (isinstance(token, str) and self.columns > 1):
+                if len(faults) < _MAX_FAULTS and have < self.columns:
                     reason = (
                         f"This token has {have} column{'s' * (have != 1)}; the model needs {self.columns}."
                     )
                     faults.append(Fault(reason, pointer=f"/sentences/{i}/{j}"))
-                    if len(faults) == _MAX_FAULTS:
-                        return Invalid("The tokens do not fit the model.", faults, code="missing_column")
+        message = "Give all tokens as strings, or all tokens as rows of columns."
         return Invalid(
-            "Give all tokens as strings, or all tokens as rows of columns.", faults, code="mixed_tokens"
+            takes(self.columns, self.model.usage) if faults else message, faults, code="mixed_tokens"
         )
 
 

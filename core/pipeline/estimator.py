@@ -6,19 +6,20 @@ only the method that scikit-learn itself calls imports it.
 
 import inspect
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from tagsmith.core.base.arrays import Ids
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import pointer, validated
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.attributes import AttributeCollector, InvalidAttribute
-from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.bag import Bag, Cells
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.vocabulary import pack
@@ -33,6 +34,8 @@ Token = Mapping[str, Any] | Sequence[str]
 Sequences = Sequence[Sequence[Token]]
 Labels = Sequence[Sequence[str]]
 
+Published_co = TypeVar("Published_co", covariant=True)
+
 _SPEC: TypeAdapter[Learning] = TypeAdapter(Learning)
 
 
@@ -40,78 +43,20 @@ class NotFitted(ValueError, AttributeError):
     """The estimator is not fitted yet."""
 
 
-class SequenceTagger:
-    """Labels sequences of tokens. The parameters are those of a training job.
+class Publisher(Protocol[Published_co]):
+    """What `push` needs of a client."""
 
-    Parameters
-    ----------
-    trainer : the `kind` of a trainer, such as "lbfgs", "sgd-l1" or "averaged-perceptron".
-    passes, l1, l2 : common fields of trainers; None uses the default of the trainer.
-    options : further fields of the trainer, by name.
-    structure : "chain", or "independent" to label each token separately.
-    cutoff : minimum number of occurrences of a feature.
-    pairs : "all", or "seen" for weights of attributes and labels that occur together only.
-    seed : determines the order of the sequences in online trainers.
-    threads : number of threads, for trainers that can use several.
-    """
+    @property
+    def import_model(self) -> Callable[[str, bytes], Published_co]:
+        """Publish a model file as the next version of a model."""
 
-    def __init__(  # noqa: PLR0913  # scikit-learn reads the parameters from this signature
-        self,
-        trainer: str = "lbfgs",
-        *,
-        passes: int | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        options: Mapping[str, Any] | None = None,
-        structure: str = "chain",
-        cutoff: int = 1,
-        pairs: str = "all",
-        seed: int = 1,
-        threads: int = 1,
-    ) -> None:
-        self.trainer = trainer
-        self.passes = passes
-        self.l1 = l1
-        self.l2 = l2
-        self.options = options
-        self.structure = structure
-        self.cutoff = cutoff
-        self.pairs = pairs
-        self.seed = seed
-        self.threads = threads
 
-    def fit(self, X: Sequences, y: Labels) -> Self:
-        """Learn from sequences and their labels."""
-        spec = self._spec()
-        result = finished(train(spec, corpus_of(X, y), None))
-        self._tagger = Tagger(result.model)
-        self.classes_ = np.array(result.model.labels, object)
-        self.n_passes_ = result.passes
-        self.objective_ = result.objective
-        self.n_features_ = result.active_features
-        return self
+class SequenceEstimator:
+    """What estimators of sequences share: parameters, as scikit-learn reads them, and the model they have learned."""
 
-    def predict(self, X: Sequences) -> list[list[str]]:
-        """Return the best labels of each sequence."""
-        return self._fitted().tag(_checked(X))
-
-    def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
-        """Return the probability of every label for each token.
-
-        For trainers that are not probabilistic, the values are not calibrated.
-        """
-        tagger = self._fitted()
-        coded = tagger.code(_checked(X))
-        names = tagger.labels
-        rows = [dict(zip(names, row, strict=True)) for row in marginals(tagger, coded).tolist()]
-        bounds = coded.offsets.tolist()
-        return [rows[begin:end] for begin, end in pairwise(bounds)]
-
-    def score(self, X: Sequences, y: Labels) -> float:
-        """Return the share of tokens with the correct label."""
-        _check_lengths(X, y)
-        right = [a == b for pair in zip(self.predict(X), y, strict=True) for a, b in zip(*pair, strict=True)]
-        return float(np.mean(right)) if right else 0.0
+    def push(self, client: Publisher[Published_co], name: str) -> Published_co:
+        """Publish the fitted model with a client of a server, as the next version of the model `name`."""
+        return client.import_model(name, self._model_bytes())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -153,12 +98,8 @@ class SequenceTagger:
     def __getstate__(self) -> dict[str, Any]:
         """Store the model as the bytes of its file: unpickled arrays would need other compiled kernels."""
         state = dict(self.__dict__)
-        tagger = state.pop("_tagger", None)
-        if tagger is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "model"
-                file.save(tagger.model, path)
-                state["_model_file"] = path.read_bytes()
+        if state.pop("_tagger", None) is not None:
+            state["_model_file"] = self._model_bytes()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -175,23 +116,123 @@ class SequenceTagger:
             raise NotFitted(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
         return self._tagger
 
-    def _spec(self) -> Learning:
+    def _tag(self, X: Any) -> list[list[str]]:
+        return self._fitted().tag(X)
+
+    def _model_bytes(self) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            file.save(self._fitted().model, path)
+            return path.read_bytes()
+
+
+class SequenceTagger(SequenceEstimator):
+    """Labels sequences of tokens. The parameters are those of a training job.
+
+    Parameters
+    ----------
+    trainer : the `kind` of a trainer, such as "lbfgs", "sgd-l1" or "averaged-perceptron".
+    passes, l1, l2 : common fields of trainers; None uses the default of the trainer.
+    options : further fields of the trainer, by name.
+    structure : "chain", or "independent" to label each token separately.
+    cutoff : minimum number of occurrences of a feature.
+    pairs : "all", or "seen" for weights of attributes and labels that occur together only.
+    seed : determines the order of the sequences in online trainers.
+    threads : number of threads, for trainers that can use several.
+    """
+
+    def __init__(  # noqa: PLR0913  # scikit-learn reads the parameters from this signature
+        self,
+        trainer: str = "lbfgs",
+        *,
+        passes: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        structure: str = "chain",
+        cutoff: int = 1,
+        pairs: str = "all",
+        seed: int = 1,
+        threads: int = 1,
+    ) -> None:
+        self.trainer = trainer
+        self.passes = passes
+        self.l1 = l1
+        self.l2 = l2
+        self.options = options
+        self.structure = structure
+        self.cutoff = cutoff
+        self.pairs = pairs
+        self.seed = seed
+        self.threads = threads
+
+    def fit(self, X: Sequences, y: Labels) -> Self:
+        """Learn from sequences and their labels."""
+        spec = learning_of(self._spec())
+        result = finished(train(spec, corpus_of(X, y), None))
+        self._tagger = Tagger(result.model)
+        self.classes_ = np.array(result.model.labels, object)
+        self.n_passes_ = result.passes
+        self.objective_ = result.objective
+        self.n_features_ = result.active_features
+        return self
+
+    def predict(self, X: Sequences) -> list[list[str]]:
+        """Return the best labels of each sequence."""
+        return self._tag(_checked(X))
+
+    def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
+        """Return the probability of every label for each token.
+
+        For trainers that are not probabilistic, the values are not calibrated.
+        """
+        return marginals_of(self._fitted(), _checked(X))
+
+    def score(self, X: Sequences, y: Labels) -> float:
+        """Return the share of tokens with the correct label."""
+        _check_lengths(X, y)
+        return share_right(self.predict(X), y)
+
+    def _spec(self) -> dict[str, Any]:
         given = {"passes": self.passes, "l1": self.l1, "l2": self.l2}
         trainer = {"kind": self.trainer, **{k: v for k, v in given.items() if v is not None}}
-        body = {
+        return {
             "trainer": {**trainer, **(self.options or {})},
             "features": {"structure": self.structure, "cutoff": self.cutoff, "pairs": self.pairs},
             "seed": self.seed,
             "threads": self.threads,
         }
-        try:
-            return validated(_SPEC, body, "The estimator")
-        except Invalid as error:
-            raise ValueError(_message_of(error)) from None
 
 
-def corpus_of(X: Sequences, y: Labels) -> Corpus:
-    """Make a corpus of sequences of tokens and their labels."""
+def learning_of(spec: Mapping[str, Any]) -> Learning:
+    """Validate how an estimator learns; raise ValueError with the places of the faults."""
+    try:
+        return validated(_SPEC, dict(spec), "The estimator")
+    except Invalid as error:
+        raise ValueError(_message_of(error)) from None
+
+
+def marginals_of(tagger: Tagger, X: Any) -> list[list[dict[str, float]]]:
+    """Return the probability of every label for each token."""
+    coded = tagger.code(X)
+    names = tagger.labels
+    found = marginals(tagger, coded).astype(np.float64)
+    found /= found.sum(axis=1, keepdims=True)  # exact to float64, as sums of the float32 values are not
+    rows = [dict(zip(names, row, strict=True)) for row in found.tolist()]
+    return [rows[begin:end] for begin, end in pairwise(coded.offsets.tolist())]
+
+
+def share_right(predicted: Labels, gold: Labels) -> float:
+    """Return the share of tokens with the correct label."""
+    right = [a == b for pair in zip(predicted, gold, strict=True) for a, b in zip(*pair, strict=True)]
+    return float(np.mean(right)) if right else 0.0
+
+
+def corpus_of(X: Sequences, y: Labels, *, zeros_count: bool = False) -> Corpus:
+    """Make a corpus of sequences of tokens and their labels.
+
+    With `zeros_count`, an attribute with the value 0 has been seen with the label of its token, as in CRFsuite.
+    """
     X = _checked(X)
     _check_lengths(X, y)
     gathered = _gathered(X)
@@ -202,8 +243,25 @@ def corpus_of(X: Sequences, y: Labels) -> Corpus:
         (),
         Column("label", vocabulary_of(labels, 0), gold),
         offsets,
-        Bag(vocabulary_of(names, 0), gathered.cells(ids)),
+        Bag(
+            vocabulary_of(names, 0), _with_zeros(gathered, ids, gold) if zeros_count else gathered.cells(ids)
+        ),
     )
+
+
+def _with_zeros(gathered: AttributeCollector, ids: Ids, gold: Ids) -> Cells:
+    """Return the cells of tokens, of those with the value 0 one for each attribute and label seen in no other way.
+
+    They add nothing to any score. One is enough to show that a pair was seen.
+    """
+    starts, values = np.array([0, *gathered.ends], np.int64), np.array(gathered.values, np.float32)
+    zero = values == 0
+    pairs = ids.astype(np.int64) * (int(gold.max(initial=0)) + 1) + np.repeat(gold, np.diff(starts))
+    found, first = np.unique(pairs[zero], return_index=True)
+    kept = ~zero
+    kept[np.flatnonzero(zero)[first[~np.isin(found, pairs[kept])]]] = True
+    cells = Cells(starts, ids, values).only(kept)
+    return Cells.of(cells.starts, cells.ids, cells.values) if (cells.values == 1).all() else cells
 
 
 def _parameters(kind: type) -> list[str]:

@@ -1,7 +1,7 @@
 """From a corpus to a model: compile the features, run the trainer, build the sparse model."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from tagsmith.core.learn.weights.rows import census
 from tagsmith.core.model.model import SparseModel
 from tagsmith.core.pipeline import warm_start
 from tagsmith.core.pipeline.build import build_model
+from tagsmith.core.pipeline.usage import usage_of
 
 
 class Start(NamedTuple):
@@ -41,6 +42,8 @@ class TrainResult:
     metrics: dict[str, Any]
     #: One point a pass, as `Learned` has them.
     curve: list[dict[str, Any]]
+    #: Sentences for the user about what may go wrong when the model is used.
+    warnings: tuple[str, ...] = ()
 
 
 def train(
@@ -91,6 +94,8 @@ def train(
     if ranked:
         metrics["filter"] = information_gain.record(ranked)
     model = build_model(compiled, learned.weights)
+    found_use = usage_of(corpus, model.features.columns, calibrated=spec.trainer.calibrated)
+    model = replace(model, usage=found_use.usage)
     if dropped := _dropped(compiled.features, model.features):
         metrics["dropped_templates"] = dropped
     return TrainResult(
@@ -102,6 +107,7 @@ def train(
         stop_reason=learned.stop_reason,
         metrics=metrics,
         curve=learned.curve,
+        warnings=found_use.warnings,
     )
 
 

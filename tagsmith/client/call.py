@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 import anyio.to_thread
 import httpx
@@ -22,6 +23,8 @@ UploadSource = Path | str | bytes
 ENCODINGS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 #: Bytes are sent in blocks too: the transport becomes quadratically slower with the size of one block.
 BLOCK_BYTES = 1 << 20
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,15 @@ class Call(Generic[T]):
     json: Any = None
     upload: UploadBody | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: The call changes nothing, although its method is not GET.
+    safe: bool = False
+    #: The call is repeated when the server cannot be reached or is busy.
+    patient: bool = True
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the call may be made again when nobody knows if the server carried it out."""
+        return self.method == "GET" or self.safe or IDEMPOTENCY_KEY in self.headers
 
     def arguments(self, content: object = None) -> dict[str, Any]:
         """The arguments of httpx's `request`; `content` is the body of an upload."""
@@ -120,8 +132,8 @@ def path_of(*parts: str | int) -> str:
 
 
 def idempotency(key: str | None) -> dict[str, str]:
-    """The header that lets a request be repeated without being carried out twice."""
-    return {} if key is None else {"Idempotency-Key": key}
+    """The header that lets a request be repeated without being carried out twice; by default a key of its own."""
+    return {IDEMPOTENCY_KEY: uuid4().hex if key is None else key}
 
 
 def if_match(seq: int | str | None) -> dict[str, str]:

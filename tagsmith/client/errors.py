@@ -1,22 +1,58 @@
-"""Error responses as exceptions."""
+"""Error responses and failed jobs as exceptions."""
 
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 
+from tagsmith.wire import Job
+
+#: The most faults that the message of an error lists. The attribute `errors` has all of them.
+SHOWN_FAULTS = 10
+
 
 class ApiError(Exception):
-    """The server returned a problem. The attributes hold its parts."""
+    """The server returned a problem. The attributes hold its parts; `retry_after_s` is when to try again, if known."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], *, retry_after_s: float | None = None
+    ) -> None:
         self.status = status
         self.problem = dict(problem)
         self.code: str = problem.get("code", "unknown")
         self.detail: str = problem.get("detail", "")
         self.request_id: str = problem.get("request_id", "")
         self.errors: list[dict[str, Any]] = list(problem.get("errors", ()))
-        super().__init__(f"{status} {self.code}: {self.detail}{''.join(map(_line_of, self.errors[:5]))}")
+        self.retry_after_s = retry_after_s
+        super().__init__(status, problem)
+
+    def __str__(self) -> str:
+        lines = [f"{self.status} {self.code}: {self.detail}", *map(_line_of, self.errors[:SHOWN_FAULTS])]
+        if len(self.errors) > SHOWN_FAULTS:
+            lines.append(f"  and {len(self.errors) - SHOWN_FAULTS} more")
+        if self.status >= httpx.codes.INTERNAL_SERVER_ERROR and self.request_id:
+            lines.append(f"  (request {self.request_id}, as in the log of the server)")
+        return "\n".join(lines)
+
+
+class JobFailed(Exception):
+    """A job failed or was cancelled. `job` is the job, and `code` the code of its error."""
+
+    def __init__(self, job: Job) -> None:
+        error = job.error or {}
+        self.job = job
+        self.code: str = error.get("code", job.state)
+        super().__init__(job)
+
+    def __str__(self) -> str:
+        what = f"The {self.job.kind} job {self.job.id}"
+        if self.job.state == "cancelled":
+            return f"{what} was cancelled."
+        error = self.job.error or {}
+        lines = [f"{what} {self.job.state} ({self.code}): {error.get('message') or error.get('detail', '')}"]
+        return "\n".join([*lines, *map(_line_of, error.get("errors", ()))])
 
 
 def raise_for_problem(response: httpx.Response) -> None:
@@ -29,10 +65,28 @@ def raise_for_problem(response: httpx.Response) -> None:
         problem = None
     if not isinstance(problem, dict):
         problem = {"code": "not_a_problem", "detail": response.text[:200]}
-    raise ApiError(response.status_code, problem)
+    raise ApiError(
+        response.status_code, problem, retry_after_s=_seconds_of(response.headers.get("Retry-After"))
+    )
+
+
+def _seconds_of(retry_after: str | None) -> float | None:
+    """Read a `Retry-After`: a number of seconds, or a time."""
+    if retry_after is None:
+        return None
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None
 
 
 def _line_of(location: Mapping[str, Any]) -> str:
-    line = f"line {location['line']}" if "line" in location else ""
-    where = location.get("pointer") or location.get("parameter") or line
-    return f"\n  {where}: {location.get('detail', '')}"
+    """A fault on a line of its own, after its place: a line of a file, a field of the body, or a parameter."""
+    line = location.get("line")
+    places = [
+        f"line {line}" if line is not None else "", location.get("pointer"), location.get("parameter"),
+    ]  # fmt: skip
+    where = ", ".join(place for place in places if place)
+    return f"  {where + ': ' if where else ''}{location.get('detail', '')}"

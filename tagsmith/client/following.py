@@ -8,6 +8,8 @@ from httpx_sse import ServerSentEvent
 from pydantic_core import from_json
 
 from tagsmith.client.call import path_of
+from tagsmith.client.errors import ApiError
+from tagsmith.client.retrying import LOST, REFUSED
 from tagsmith.wire import TERMINAL_STATES, JobEvent, JobProgress
 
 #: How long to keep trying to reach a server that is away, and how long to wait between tries.
@@ -56,8 +58,10 @@ class Following:
         self.done = event.type == "state" and event.data.get("state") in TERMINAL_STATES
         return event
 
-    def lost(self, error: httpx.TransportError) -> None:
-        """Note that the server cannot be reached; raise if that has lasted too long."""
+    def lost(self, error: httpx.TransportError | ApiError) -> None:
+        """Note that the server cannot be reached; raise if that has lasted too long, or if it refuses for good."""
+        if isinstance(error, ApiError) and error.status not in REFUSED | LOST:
+            raise error
         self._lost_at = self._lost_at or time.monotonic()
         if time.monotonic() - self._lost_at > PATIENCE_S:
             raise error

@@ -1,7 +1,7 @@
 """Tagging any number of lines, in requests of some lines each, all by the same version."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,20 +36,22 @@ class LineStream:
         self._reference = model
         self._options = options
         self._sent = 0
+        self._pending: list[bytes] = []
+        self._size = 0
 
-    def calls(self, lines: Iterable[Line]) -> Iterator[Call[TaggedBatch]]:
-        """The calls to make, one after another; `take` the result of each before the next."""
-        pending: list[bytes] = []
-        size = 0
-        for line in lines:
-            written = _dump(_object_of(line))
-            if pending and size + len(written) > BATCH_BYTES:
-                yield self._call(pending)
-                pending, size = [], 0
-            pending.append(written)
-            size += len(written)
-        if pending:
-            yield self._call(pending)
+    def add(self, line: Line) -> Call[TaggedBatch] | None:
+        """Add a line. Returns a call to make, whose result to `take`, once there are lines enough for one."""
+        written = _dump(_object_of(line))
+        full = self._size + len(written) > BATCH_BYTES
+        call = self.rest() if full else None
+        self._pending.append(written)
+        self._size += len(written)
+        return call
+
+    def rest(self) -> Call[TaggedBatch] | None:
+        """The call for the lines that no call was made for; None if there are none."""
+        lines, self._pending, self._size = self._pending, [], 0
+        return self._call(lines) if lines else None
 
     def take(self, batch: TaggedBatch) -> list[TaggedLine]:
         """The lines of a response, numbered as if all had been sent at once."""
@@ -60,7 +62,8 @@ class LineStream:
 
     def _call(self, lines: Sequence[bytes]) -> Call[TaggedBatch]:
         body = b"".join((_dump({"model": self._reference, **self._options}), *lines))
-        return Call("POST", "/tag", _read, upload=UploadBody(body), headers={"Content-Type": MEDIA_TYPE})
+        headers = {"Content-Type": MEDIA_TYPE}
+        return Call("POST", "/tag", _read, upload=UploadBody(body), headers=headers, safe=True)
 
 
 def _read(response: httpx.Response) -> TaggedBatch:

@@ -1,74 +1,50 @@
 """The client that blocks until the server has responded."""
 
-import functools
 import time
 from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 from httpx_sse import connect_sse
-from pydantic import PrivateAttr
 
 from tagsmith.client import following
 from tagsmith.client.call import Call, Pages
-from tagsmith.client.calls import aliases as alias_calls
-from tagsmith.client.calls import corpora as corpus_calls
-from tagsmith.client.calls import jobs as job_calls
 from tagsmith.client.calls import models as model_calls
-from tagsmith.client.calls import service as service_calls
-from tagsmith.client.calls import tagging as tagging_calls
 from tagsmith.client.errors import ApiError, raise_for_problem
 from tagsmith.client.following import Following
+from tagsmith.client.handles import JobHandle, ServedModel
 from tagsmith.client.lines import Line, LineStream
+from tagsmith.client.operations import Operations
 from tagsmith.client.options import TIMEOUT_S, http_arguments
-from tagsmith.client.text import TaggedText
-from tagsmith.wire import Job, JobEvent, JobProgress, ModelInfo, TaggedLine, TokenizerName
+from tagsmith.client.retrying import RETRIES, Retries
+from tagsmith.client.saving import part_file
+from tagsmith.client.transport import Blocking
+from tagsmith.wire import JobEvent, JobProgress, TaggedLine
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _called(make: Callable[P, Call[T]]) -> Callable[Concatenate["Client", P], T]:
-    """A method that makes a call and returns what it reads."""
+class Client(Operations, Blocking):
+    """Calls a Tagsmith server. Use it as a context manager, or close it. Threads may share it.
 
-    @functools.wraps(make)
-    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.send(make(*args, **kwargs))
-
-    return method
-
-
-def _paged(make: Callable[P, Pages[T]]) -> Callable[Concatenate["Client", P], Iterator[T]]:
-    """A method that iterates over a list, fetching pages on the way."""
-
-    @functools.wraps(make)
-    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self.iterate(make(*args, **kwargs))
-
-    return method
-
-
-def _listed(make: Callable[P, Pages[T]]) -> Callable[Concatenate["Client", P], list[T]]:
-    """A method that returns a whole list."""
-
-    @functools.wraps(make)
-    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
-        return list(self.iterate(make(*args, **kwargs)))
-
-    return method
-
-
-class Client:
-    """Calls a Tagsmith server. Use it as a context manager, or close it.
-
-    The methods are defined in `tagsmith.client.calls`; each corresponds to one operation of the API.
+    `base_url` and `key` default to `TAGSMITH_URL` and `TAGSMITH_KEY` in the environment. `timeout_s` limits each
+    response. A call is repeated up to `retries` times when the server cannot be reached or is busy; calls that create
+    something carry an idempotency key, so that they are carried out once.
     """
 
     def __init__(
-        self, base_url: str | None = None, *, key: str | None = None, timeout_s: float = TIMEOUT_S
+        self,
+        base_url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        retries: int = RETRIES,
     ) -> None:
         self._http = httpx.Client(**http_arguments(base_url, key, timeout_s))
+        self._retries = retries
 
     def close(self) -> None:
         """Close the connections."""
@@ -83,10 +59,29 @@ class Client:
         self.close()
 
     def send(self, call: Call[T]) -> T:
-        """Make a call."""
-        response = self._http.request(**call.arguments(call.upload and call.upload.blocks()))
-        raise_for_problem(response)
-        return call.read(response)
+        """Make a call, and return what it reads."""
+
+        def attempt() -> T:
+            response = self._http.request(**call.arguments(call.upload and call.upload.blocks()))
+            raise_for_problem(response)
+            return call.read(response)
+
+        return self._repeated(call, attempt)
+
+    def save(self, call: Call[Any], to: str | PathLike[str]) -> Path:
+        """Write the response to a file while it arrives, and return its path. A failure leaves no part of a file."""
+
+        def attempt() -> Path:
+            with self._http.stream(**call.arguments()) as response:
+                if response.is_error:
+                    response.read()
+                raise_for_problem(response)
+                with part_file(to) as file:
+                    for block in response.iter_bytes():
+                        file.write(block)
+            return Path(to)
+
+        return self._repeated(call, attempt)
 
     def iterate(self, pages: Pages[T]) -> Iterator[T]:
         """Iterate over the items of a list, fetching a page when it is needed."""
@@ -97,87 +92,7 @@ class Client:
             if (cursor := page.next_cursor) is None:
                 return
 
-    # Corpora, lexicons and features
-    upload = _called(corpus_calls.upload)
-    corpora = _paged(corpus_calls.corpora)
-    corpus = _called(corpus_calls.corpus)
-    inspect = _called(corpus_calls.inspect)
-    sentences = _paged(corpus_calls.sentences)
-    report = _called(corpus_calls.report)
-    content = _called(corpus_calls.content)
-    delete_corpus = _called(corpus_calls.delete_corpus)
-    upload_lexicon = _called(corpus_calls.upload_lexicon)
-    lexicons = _paged(corpus_calls.lexicons)
-    lexicon = _called(corpus_calls.lexicon)
-    lexicon_content = _called(corpus_calls.lexicon_content)
-    delete_lexicon = _called(corpus_calls.delete_lexicon)
-    preview = _called(corpus_calls.preview)
-    trainers = _listed(corpus_calls.trainers)
-    presets = _listed(corpus_calls.presets)
-
-    # Jobs
-    submit = _called(job_calls.submit)
-    validate = _called(job_calls.validate)
-    train = _called(job_calls.train)
-    compare = _called(job_calls.compare)
-    tune = _called(job_calls.tune)
-    evaluate = _called(job_calls.evaluate)
-    tag_corpus = _called(job_calls.tag_corpus)
-    output = _called(job_calls.output)
-    table = _called(job_calls.table)
-    plot = _called(job_calls.plot)
-    jobs = _paged(job_calls.jobs)
-    job = _called(job_calls.job)
-    cancel = _called(job_calls.cancel)
-    pause = _called(job_calls.pause)
-    resume = _called(job_calls.resume)
-    retry = _called(job_calls.retry)
-    delete_job = _called(job_calls.delete_job)
-    events = _listed(job_calls.events)
-
-    # Models
-    models = _paged(model_calls.models)
-    versions = _paged(model_calls.versions)
-    version = _called(model_calls.version)
-    artifact = _called(model_calls.artifact)
-    import_model = _called(model_calls.import_model)
-    templates = _listed(model_calls.templates)
-    template_selection = _called(model_calls.template_selection)
-    template_plot = _called(model_calls.template_plot)
-    features = _paged(model_calls.features)
-    transitions = _paged(model_calls.transitions)
-    weights = _called(model_calls.weights)
-    compare_versions = _called(model_calls.compare_versions)
-    delete_version = _called(model_calls.delete_version)
-    delete_model = _called(model_calls.delete_model)
-
-    # Aliases and policies
-    aliases = _listed(alias_calls.aliases)
-    alias = _called(alias_calls.alias)
-    promote = _called(alias_calls.promote)
-    rollback = _called(alias_calls.rollback)
-    history = _listed(alias_calls.history)
-    policy = _called(alias_calls.policy)
-    set_policy = _called(alias_calls.set_policy)
-    delete_policy = _called(alias_calls.delete_policy)
-    retention = _called(alias_calls.retention)
-
-    # Tagging
-    tag = _called(tagging_calls.tag)
-    tag_text = _called(tagging_calls.tag_text)
-
-    # Keys, audit log and server
-    create_key = _called(service_calls.create_key)
-    keys = _paged(service_calls.keys)
-    key = _called(service_calls.key)
-    revoke_key = _called(service_calls.revoke_key)
-    audit = _paged(service_calls.audit)
-    liveness = _called(service_calls.liveness)
-    readiness = _called(service_calls.readiness)
-    server_version = _called(service_calls.server_version)
-    metrics = _called(service_calls.metrics)
-
-    def model(self, name: str) -> "ServedModel":
+    def model(self, name: str) -> ServedModel:
         """Get one model, which can then tag."""
         return ServedModel.bind(self, self.send(model_calls.model(name)))
 
@@ -187,7 +102,10 @@ class Client:
         A line that cannot be tagged gives a result with an `error`. `options` are fields of the request.
         """
         stream = LineStream(model, options)
-        for call in stream.calls(lines):
+        for line in lines:
+            if (call := stream.add(line)) is not None:
+                yield from stream.take(self.send(call))
+        if (call := stream.rest()) is not None:
             yield from stream.take(self.send(call))
 
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent | JobProgress]:
@@ -208,17 +126,15 @@ class Client:
                                 yield event
                             if followed.done:
                                 return
-            except httpx.TransportError as error:
+            except (httpx.TransportError, ApiError) as error:
                 followed.lost(error)
             if followed.done:
                 return
             time.sleep(following.RETRY_S)
 
-    def wait(self, job_id: str) -> Job:
-        """Wait until a job has ended, and return it."""
-        for _ in self.follow(job_id):
-            pass
-        return self.job(job_id)
+    def wait(self, job_id: str, *, check: bool = True) -> JobHandle:
+        """Wait until a job has ended, and return it. With `check`, raise JobFailed if it failed or was cancelled."""
+        return self.job(job_id).wait(check=check)
 
     def ready(self) -> bool:
         """Whether the server can be reached and is ready to serve."""
@@ -228,25 +144,13 @@ class Client:
             return False
         return True
 
-
-class ServedModel(ModelInfo):
-    """A model of a server, ready to tag."""
-
-    _client: Client = PrivateAttr()
-
-    @classmethod
-    def bind(cls, client: Client, info: ModelInfo) -> Self:
-        """Let a model tag with a client."""
-        bound = cls.model_validate(info.model_dump())
-        bound._client = client  # noqa: SLF001  # its own
-        return bound
-
-    def tag_text(
-        self, text: str, *, version: int | None = None, tokenizer: TokenizerName | None = None
-    ) -> TaggedText:
-        """Tag a text with a version, by default the champion, else the newest; see `Client.tag_text`."""
-        return self._client.tag_text(_reference(self.name, version), text, tokenizer=tokenizer)
-
-
-def _reference(name: str, version: int | None) -> str:
-    return name if version is None else f"{name}:{version}"
+    def _repeated(self, call: Call[Any], attempt: Callable[[], T]) -> T:
+        """Make attempts until one succeeds or fails for good."""
+        retries = Retries(call, self._retries)
+        while True:
+            try:
+                return attempt()
+            except (httpx.TransportError, ApiError) as error:
+                if (delay_s := retries.delay_s(error)) is None:
+                    raise
+            time.sleep(delay_s)

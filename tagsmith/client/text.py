@@ -1,16 +1,17 @@
 """Tagged text: spans by character, with probabilities."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tagsmith.wire import TagResponse
+from tagsmith.wire import TagResponse, TagSpan
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """A labelled part of a text: characters `start` to `end`, the latter excluded.
 
-    `probability` is the smallest probability that the model gives to the tag of one of its tokens. That is an upper
-    bound of the probability of the whole span. Models of margin trainers have no true probabilities.
+    `probability` is that of exactly this span with this label, summed over all sequences of tags. Models of margin
+    trainers have no true probabilities: see `TaggedText.calibrated`.
     """
 
     text: str
@@ -19,10 +20,18 @@ class Span:
     end: int
     probability: float
 
+    @classmethod
+    def of(cls, span: TagSpan, text: str) -> "Span":
+        """Read a span of a response to a text."""
+        assert span.begin is not None, "spans of text have characters"
+        assert span.end is not None, "spans of text have characters"
+        assert span.probability is not None, "the request asks for probabilities"
+        return cls(text[span.begin : span.end], span.type, span.begin, span.end, span.probability)
+
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """A text, its tokens and spans, and the version that tagged it."""
+    """A text, its tokens and spans, and the version that tagged it. Iterating over it yields the spans."""
 
     text: str
     model: str
@@ -30,16 +39,21 @@ class TaggedText:
     #: The tokens; the words for models that segment text into words.
     tokens: list[str]
     spans: list[Span]
+    #: First token of each sentence and the first after it.
+    sentences: list[tuple[int, int]]
+    #: False if the trainer of the model does not fit probabilities: they only rank.
+    calibrated: bool = True
 
     @classmethod
     def of(cls, text: str, response: TagResponse) -> "TaggedText":
-        """Combine the spans of a response, which must be of this one text, with their probabilities."""
-        (found,), (marginals,) = response.spans, response.marginals
-        spans = []
-        for span in found:
-            assert span.begin is not None, "spans of text have characters"
-            assert span.end is not None, "spans of text have characters"
-            probability = min(marginals[span.start : span.stop])
-            spans.append(Span(text[span.begin : span.end], span.type, span.begin, span.end, probability))
+        """Read a response to this one text."""
+        (found,), (sentences,) = response.spans, response.sentences
         (tokens,) = response.tokens or response.words
-        return cls(text, response.model, response.version, tokens, spans)
+        spans = [Span.of(span, text) for span in found]
+        return cls(text, response.model, response.version, tokens, spans, sentences, response.calibrated)
+
+    def __iter__(self) -> Iterator[Span]:
+        return iter(self.spans)
+
+    def __len__(self) -> int:
+        return len(self.spans)

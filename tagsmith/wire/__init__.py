@@ -33,7 +33,7 @@ from tagsmith.wire.inspection import (
 )
 from tagsmith.wire.jobs import Job, JobEvent, JobProgress
 from tagsmith.wire.lexicons import LexiconInfo
-from tagsmith.wire.models import ModelInfo, ModelVersion, TypeScore, VersionEvaluation
+from tagsmith.wire.models import ModelInfo, ModelSignature, ModelVersion, TypeScore, VersionEvaluation
 from tagsmith.wire.names import TERMINAL_STATES, ChunkCoding, JobActionName, JobState, KeyScope, TokenizerName
 from tagsmith.wire.policies import (
     KeptVersion,
@@ -59,6 +59,7 @@ from tagsmith.wire.tagging import (
     TagSequences,
     TagSpan,
     TokenExplanation,
+    TokenizerSpec,
 )
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "MetricChange",
     "MisplacedLabel",
     "ModelInfo",
+    "ModelSignature",
     "ModelVersion",
     "Move",
     "NewKey",
@@ -127,6 +129,7 @@ __all__ = [
     "TemplateSelection",
     "TokenExplanation",
     "TokenizerName",
+    "TokenizerSpec",
     "TrainerInfo",
     "TrainerOption",
     "TypeScore",

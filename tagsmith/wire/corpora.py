@@ -70,6 +70,7 @@ class CorpusSentence(WireResponse):
     """A sentence of a corpus; `index` counts from 0."""
 
     index: int
+    length: int = Field(description="Tokens of the sentence. Of long sentences, the first 1,000 are listed.")
     tokens: list[str] = Field(description="The first column, or the first attribute of each token.")
     columns: list[list[str]] = Field(description="All columns, or all attributes, of each token.")
     labels: list[str] = Field(description="Empty for an unlabelled corpus.")

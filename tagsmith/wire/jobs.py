@@ -19,7 +19,9 @@ class Job(WireResponse):
     model: str | None = Field(
         description="The model that it trains or uses; null if there is not exactly one."
     )
-    spec: dict[str, Any] = Field(description="The spec as posted, defaults filled in.")
+    spec: dict[str, Any] = Field(
+        description="The spec as posted, with defaults filled in and names replaced by ids and versions."
+    )
     progress: dict[str, Any] | None = Field(
         description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds. "
         "A job with several runs adds run (name, number, of); fraction and eta_seconds then cover the whole job."

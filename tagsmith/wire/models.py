@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import AliasChoices, Field
 
 from tagsmith.wire.base import WireResponse
+from tagsmith.wire.tagging import TokenizerSpec
 
 
 class ModelInfo(WireResponse):
@@ -45,6 +46,20 @@ class VersionEvaluation(WireResponse):
     job_id: str | None
 
 
+class ModelSignature(WireResponse):
+    """What a version takes and gives."""
+
+    labels: list[str]
+    columns: list[str] = Field(description="The columns of a token; empty if tokens have named attributes.")
+    text: bool = Field(description="Whether it tags text.")
+    tokenizer: TokenizerSpec | None = Field(
+        description="What splits text into tokens; null unless it tags text."
+    )
+    example: dict[str, Any] = Field(
+        description="A body for `POST /tag`, with a sentence of the training corpus."
+    )
+
+
 class ModelVersion(WireResponse):
     """One trained version. Versions never change."""
 
@@ -68,3 +83,6 @@ class ModelVersion(WireResponse):
     code_version: str
     job_id: str | None
     created_at: datetime
+    signature: ModelSignature | None = Field(
+        None, description="What it takes and gives. Null if its model file cannot be read."
+    )

@@ -29,7 +29,7 @@ JobActionName = Literal["pause", "resume", "cancel", "retry"]
 #: What a key allows: read everything but keys and the audit log; tag; upload and run jobs; change what is served; all.
 KeyScope = Literal["read", "tag", "train", "promote", "admin"]
 
-#: How text is split into tokens.
-TokenizerName = Literal["words", "blanks", "characters"]
+#: How text is split into tokens; `whitespace` is another name of `blanks`.
+TokenizerName = Literal["words", "blanks", "whitespace", "characters"]
 #: How labels encode chunks.
 ChunkCoding = Literal["iob1", "iob2", "bioes", "bilou", "bmes"]

@@ -19,6 +19,25 @@ Sentences = Annotated[
 ]
 
 
+class TokenizerSpec(WireRequest):
+    """A tokenizer: a kind with its version, or a pattern whose matches are the tokens."""
+
+    kind: TokenizerName | Literal["pattern"] | None = None
+    version: int | None = Field(
+        None, description="By default the newest. Models keep the version of their training."
+    )
+    pattern: str | None = Field(
+        None,
+        max_length=500,
+        description="A regular expression without anchors, lookaround and back references.",
+    )
+    clitics: list[str] | None = Field(
+        None,
+        description="Parts that `words` splits from words, as the training corpus does.",
+        examples=[["'s"]],
+    )
+
+
 class TagConstraints(WireRequest):
     """What the tags must satisfy. Probabilities are conditional on the constraints."""
 
@@ -46,11 +65,11 @@ class TagOptions(WireRequest):
         examples=["chunker", "chunker@champion", "chunker:3"],
         json_schema_extra={"pattern": REFERENCE_PATTERN},
     )
-    tokenizer: TokenizerName | None = Field(
+    tokenizer: TokenizerName | TokenizerSpec | None = Field(
         None,
-        description="How to split text into tokens: `words` (runs of letters and digits, and every other character by "
-        "itself), `blanks` (at white space) or `characters`. The default is `characters` for models that segment text "
-        "into words, and `words` for others.",
+        description="How to split text into tokens: `words`, `blanks` (at white space), `characters`, or an object "
+        "with a `pattern`. The default is the tokenizer of the model, which its signature shows.",
+        examples=["blanks", {"pattern": "[A-Za-z]+|[0-9]+"}],
     )
     output: Literal["tags", "spans", "conll"] = "tags"
     decode: Literal["viterbi", "posterior"] = Field(
@@ -91,7 +110,8 @@ class TagRequest(TagOptions):
     )
     text: str | list[str] | None = Field(
         None,
-        description="Raw text instead of sentences, for a model that needs no other column. Each line is a sentence.",
+        description="Raw text instead of sentences, for a model that needs no other column. It is split into "
+        "sentences, also at line breaks.",
         examples=["共同创造美好的新世纪", ["共同创造", "美好的新世纪"]],
     )
     explain: bool | Annotated[list[tuple[int, int]], Field(max_length=1000)] = Field(
@@ -118,6 +138,11 @@ class TagRequest(TagOptions):
         )
 
     @property
+    def probable(self) -> bool:
+        """Whether the response has probabilities."""
+        return self.marginals or self.distributions or self.nbest > 1 or self.explain is not False
+
+    @property
     def texts(self) -> list[str]:
         """The texts to tokenize."""
         return [self.text] if isinstance(self.text, str) else self.text or []
@@ -138,13 +163,21 @@ class TagLine(WireRequest):
 
 
 class TagSpan(BaseModel):
-    """A labelled span of a sentence or text."""
+    """A labelled span of a sentence or text. The fields about characters are those of a text."""
 
     type: str
     start: int = Field(description="First token.")
     stop: int = Field(description="First token after the span.")
     begin: int | None = Field(None, description="In a text: its first character.")
     end: int | None = Field(None, description="In a text: the first character after it.")
+    text: str | None = Field(
+        None, description="In a text: its characters. In a sentence: its tokens with spaces between them."
+    )
+    probability: float | None = Field(
+        None,
+        description="With `marginals`: the probability that exactly this span with this type is there, summed over all "
+        "tag sequences.",
+    )
 
 
 class TagSequences(BaseModel):
@@ -207,6 +240,13 @@ class TagResponse(BaseModel):
     )
     nbest: list[TagSequences] = []
     explain: list[TokenExplanation] = []
+    sentences: list[list[tuple[int, int]]] = Field(
+        [], description="For each text, the first token of each of its sentences and the first after it."
+    )
+    calibrated: bool = Field(
+        True,
+        description="False with probabilities of a model whose trainer does not fit them: they only rank. Else absent.",
+    )
 
 
 class LineError(BaseModel):
@@ -234,3 +274,4 @@ class TaggedLine(BaseModel):
     distributions: list[list[float]] = []
     nbest: TagSequences | None = None
     explain: list[dict[str, Any]] = []
+    sentences: list[tuple[int, int]] = []

@@ -83,7 +83,7 @@ class ProcessServer:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         descriptor = self._socket.fileno()
-        command = [sys.executable, "-m", "tagsmith.app.cli", "api", "--fd", str(descriptor)]
+        command = [sys.executable, "-m", "tagsmith.cli", "api", "--fd", str(descriptor)]
         self._log = log_path.open("ab")
         self.process = subprocess.Popen(
             command,

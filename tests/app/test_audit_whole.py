@@ -17,7 +17,7 @@ from tests.services import wait_until
 
 Change = Callable[[], httpx.Response]
 #: What is posted and changes nothing.
-CHANGELESS = {("post", "/tag"), ("post", "/features/preview")}
+CHANGELESS = {("post", "/tag"), ("post", "/features/preview"), ("post", "/corpora/inspect")}
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +55,21 @@ def changes(admin: httpx.Client, tmp_path_factory: pytest.TempPathFactory) -> Ma
     policy = {"retention": {"keep_last": 5}}
     assert admin.put("/models/m/policy", json=policy).status_code == 200
     key = admin.post("/keys", json={"name": "k", "scopes": ["tag"]}).headers["location"]
-    queued, paused, cancelled, other = job(), job("pause"), job("cancel"), job()
+    made("/models/unused/versions", model)
+    queued, paused, cancelled, other, ended = job(), job("pause"), job("cancel"), job(), job("cancel")
     return {
         "post /corpora": lambda: admin.post("/corpora", content=samples.TEXT),
         "delete /corpora/{corpus_id}": lambda: admin.delete(corpus),
         "post /lexicons": lambda: admin.post("/lexicons", content=b"Boeing\n"),
         "delete /lexicons/{lexicon_id}": lambda: admin.delete(lexicon),
         "post /jobs": lambda: admin.post("/jobs", json=samples.spec(used)),
+        "delete /jobs/{job_id}": lambda: admin.delete(ended),
         "post /jobs/{job_id}/cancel": lambda: admin.post(f"{queued}/cancel"),
         "post /jobs/{job_id}/pause": lambda: admin.post(f"{other}/pause"),
         "post /jobs/{job_id}/resume": lambda: admin.post(f"{paused}/resume"),
         "post /jobs/{job_id}/retry": lambda: admin.post(f"{cancelled}/retry"),
         "post /models/{name}/versions": lambda: admin.post("/models/m/versions", content=model),
+        "delete /models/{name}": lambda: admin.delete("/models/unused"),
         "delete /models/{name}/versions/{number}": lambda: admin.delete("/models/m/versions/3"),
         "put /models/{name}/aliases/{alias}": lambda: admin.put(f"{champion}-2", json={"version": 1}),
         "post /models/{name}/aliases/{alias}/rollback": lambda: admin.post(f"{champion}/rollback"),

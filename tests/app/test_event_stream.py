@@ -94,7 +94,7 @@ class Watcher:
 
     def _follow(self) -> None:
         try:
-            with Client(self._url) as client:
+            with Client(self._url, retries=0) as client:
                 for event in client.follow(self._job_id, after=self._after):
                     self.events.append(event)
         except Exception as error:  # noqa: BLE001  # shown by the test that waits
@@ -284,7 +284,7 @@ class TestWithoutRedis:
     ) -> Iterator[tuple[ThreadServer, Worker]]:
         settings = Settings(data_dir=tmp_path, database_url=sqlite_url, redis_url=own_redis.url)
         database = Database(sqlite_url)
-        with ThreadServer(settings) as server, Client(server.url) as client:
+        with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
             job = client.train(samples.spec(client.upload(samples.TEXT).id))
             worker = Worker(database, own_redis.url, job.id)
             yield server, worker

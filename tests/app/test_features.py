@@ -72,6 +72,14 @@ def test_a_corpus_is_counted_as_training_would(client: Client, corpus_id: str) -
     assert seen.counts is not None
     # Every attribute has one label here; NP VP twice, VP O once.
     assert seen.counts.parameters == 14 + 2
+    changed = {"pairs": "seen", "transitions": "all"}
+    mixed = client.preview({"templates": samples.TEMPLATES, **changed}, SENTENCE, corpus_id)
+    assert mixed.counts is not None
+    assert mixed.counts.parameters == 14 + 9
+    frequent = client.preview({"templates": samples.TEMPLATES, "min_frequency": 2}, SENTENCE, corpus_id)
+    assert frequent.counts is not None
+    # VBD with VP, and NP VP.
+    assert frequent.counts.parameters == 1 + 1
     cut = client.preview({"templates": samples.TEMPLATES, "cutoff": 2}, SENTENCE, corpus_id)
     assert cut.counts is not None
     assert (cut.counts.attributes, cut.counts.templates[0].attributes) == (1, 0)
@@ -169,7 +177,7 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
         ),
         ({"sentence": ["a"], "features": {"syntax": "wapiti"}}, "invalid_spec", "/features", "given as text"),
         ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "unknown corpus"),
-        ({"sentence": ["a"], "corpus": "none"}, "invalid_spec", "/corpus", "pattern"),
+        ({"sentence": ["a"], "corpus": "no\tne"}, "invalid_spec", "/corpus", "pattern"),
         ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "not permitted"),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_job_that_cannot_fit_is_refused_and_so_is_one_too_many(
         job_memory_bytes=10_000,
         max_queued_jobs=1,
     )
-    with ThreadServer(settings) as server, Client(server.url) as client:
+    with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
         big = client.upload(samples.TEXT * 500).id
         response = httpx.post(f"{server.url}/jobs", json=samples.spec(big))
         assert_problem(response, 422, "too_large", pointer="/corpus", reason="at least 0 MiB")

@@ -68,7 +68,7 @@ def test_what_is_stored_is_shown_and_does_nothing(sqlite_url: str, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def client(stack: BackgroundStack) -> Iterator[Client]:
-    with Client(stack.url) as made:
+    with Client(stack.url, retries=0) as made:
         yield made
 
 

@@ -43,7 +43,7 @@ def processes(settings: Settings, count: int, folder: Path) -> Iterator[list[Cli
         servers = [ProcessServer(settings, folder / f"{i}.log") for i in range(count)]
         for server in servers:
             stack.callback(server.process.kill)
-        yield [stack.enter_context(Client(stack.enter_context(server).url)) for server in servers]
+        yield [stack.enter_context(Client(stack.enter_context(server).url, retries=0)) for server in servers]
 
 
 @pytest.mark.parametrize("with_redis", [True, False])
@@ -86,7 +86,7 @@ def test_no_answer_mixes_versions_while_an_alias_moves(
                     faults.append(answer)
                 seen.add(answer["version"])
 
-    with ThreadServer(settings) as server, Client(server.url) as client:
+    with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
         client.promote(two_versions, 1)
         # Small requests are tagged on the loop, large ones in threads.
         threads = [threading.Thread(target=ask, args=(server.url, size)) for size in (1, 1, 500, 500)]
@@ -106,7 +106,7 @@ def test_tagging_goes_on_while_redis_is_away(
     database_url: str, two_versions: str, own_redis: RedisServer, tmp_path: Path
 ) -> None:
     settings = Settings(data_dir=tmp_path, database_url=database_url, redis_url=own_redis.url)
-    with ThreadServer(settings) as server, Client(server.url) as client:
+    with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
         client.promote(two_versions, 1)
         assert client.tag(two_versions, [SENTENCE]).version == 1
         own_redis.kill()
@@ -128,7 +128,7 @@ def test_a_moved_alias_whose_model_cannot_be_opened_keeps_the_old_one(
         broken = models.publish(conn, two_versions, new, [b"no model file at all"]).version
     database.dispose()
     settings = Settings(data_dir=tmp_path, database_url=database_url)
-    with ThreadServer(settings) as server, Client(server.url) as client:
+    with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
         client.promote(two_versions, 2)
         assert client.tag(two_versions, [SENTENCE]).version == 2
         client.promote(two_versions, broken)

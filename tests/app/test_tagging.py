@@ -67,7 +67,9 @@ def test_no_sentences_give_no_tags(http: httpx.Client) -> None:
 def test_spans_are_typed_stretches_of_tokens(http: httpx.Client) -> None:
     answer = tag(http, output="spans")
     assert set(answer) == {"model", "version", "spans"}
-    assert all(set(span) == {"type", "start", "stop"} for sentence in answer["spans"] for span in sentence)
+    assert all(
+        set(span) == {"type", "start", "stop", "text"} for sentence in answer["spans"] for span in sentence
+    )
 
 
 def test_conll_is_the_columns_and_the_tag(http: httpx.Client) -> None:

@@ -1,5 +1,6 @@
 """Tagging with all that a chain can tell, over HTTP, with real models."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,11 @@ def published(
         file.save(finished(train(job, corpus, None)).model, path)
         with database.write() as conn:
             models.publish(conn, name, new, [path.read_bytes()])
+    model = file.load(path)
+    margin = path.with_name("margin")
+    file.save(replace(model, usage=replace(model.usage, calibrated=False)), margin)
+    with database.write() as conn:
+        models.publish(conn, "margin", new, [margin.read_bytes()])
     with database.write() as conn:
         columns = samples.model_file("v1", Path(tmp_path_factory.mktemp("model")) / "columns")
         models.publish(conn, "columns", new, [columns])
@@ -84,8 +90,8 @@ def test_sequences_can_be_spans(http: httpx.Client) -> None:
     assert set(answer) == {"model", "version", "spans", "nbest"}
     assert answer["nbest"][0]["spans"][0] == answer["spans"][0]
     assert answer["spans"][0] == [
-        {"type": "NP", "start": 0, "stop": 2},
-        {"type": "VP", "start": 2, "stop": 3},
+        {"type": "NP", "start": 0, "stop": 2, "text": "The firm"},
+        {"type": "VP", "start": 2, "stop": 3, "text": "said"},
     ]
 
 
@@ -148,8 +154,11 @@ def test_text_is_cut_into_tokens_and_spans_have_their_characters(http: httpx.Cli
     answer = tag(http, text="The firm, it said.\nIt rose", output="spans", marginals=True)
     assert answer["tokens"] == [["The", "firm", ",", "it", "said", ".", "It", "rose"]]
     assert answer["offsets"][0][-1] == [22, 26]
-    assert {"type": "NP", "start": 0, "stop": 2, "begin": 0, "end": 8} in answer["spans"][0]
-    assert {"type": "NP", "start": 6, "stop": 7, "begin": 19, "end": 21} in answer["spans"][0]
+    assert answer["sentences"] == [[[0, 6], [6, 8]]]
+    found = [{k: v for k, v in span.items() if k != "probability"} for span in answer["spans"][0]]
+    assert {"type": "NP", "start": 0, "stop": 2, "begin": 0, "end": 8, "text": "The firm"} in found
+    assert {"type": "NP", "start": 6, "stop": 7, "begin": 19, "end": 21, "text": "It"} in found
+    assert all(0 < span["probability"] <= 1 for span in answer["spans"][0])
     parts = [tag(http, text=text, marginals=True) for text in ("The firm, it said.", "It rose")]
     assert answer["probabilities"][0] == pytest.approx(np.prod([p["probabilities"][0] for p in parts]))
     blanks = tag(http, text=["said so.", " \n"], tokenizer="blanks", explain=[[0, 1]], output="conll")
@@ -158,6 +167,73 @@ def test_text_is_cut_into_tokens_and_spans_have_their_characters(http: httpx.Cli
     assert blanks["explain"][0]["token"] == 1
     assert tag(http, text="s o", tokenizer="characters")["tokens"] == [["s", "o"]]
     assert len(tag(http, text=["It rose", ""], nbest=3)["nbest"]) == 2
+
+
+def test_sequences_of_a_text_join_those_of_its_sentences(http: httpx.Client) -> None:
+    lists = [tag(http, text=text, nbest=100)["nbest"][0] for text in ("It rose.", "so")]
+    first, second = (list(zip(each["tags"], each["probabilities"], strict=True)) for each in lists)
+    (together,) = tag(http, text="It rose.\nso", nbest=100)["nbest"]
+    pairs = sorted(((p * q, [*a, *b]) for a, p in first for b, q in second), key=lambda pair: -pair[0])
+    np.testing.assert_allclose(together["probabilities"], [p for p, _ in pairs[:100]], rtol=1e-9)
+    assert together["tags"][:3] == [tags for _, tags in pairs[:3]]
+    (spans,) = tag(http, text="It rose.\nso", nbest=2, output="spans")["nbest"]
+    assert {"type": "VP", "start": 1, "stop": 2, "begin": 3, "end": 7, "text": "rose"} in spans["spans"][0]
+
+
+def test_text_can_be_split_by_a_pattern(http: httpx.Client) -> None:
+    answer = tag(http, text="It-rose 9", tokenizer={"pattern": "[A-Z]?[a-z]+"})
+    assert (answer["tokens"], answer["offsets"]) == ([["It", "rose"]], [[[0, 2], [3, 7]]])
+    assert tag(http, text="It rose", tokenizer="whitespace")["tokens"] == [["It", "rose"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t ",
+        "x" * 100_000,
+        "\u202eabc\u202c",
+        "e\u0301te",
+        "\U0001f469\u200d\U0001f467",
+        "a\x00b",
+        "It\r\nrose",
+    ],
+)
+def test_offsets_are_those_of_the_text_given(http: httpx.Client, text: str) -> None:
+    answer = tag(http, text=[text, "It rose"], output="spans", marginals=True)
+    for tokens, offsets, given in zip(answer["tokens"], answer["offsets"], [text, "It rose"], strict=True):
+        assert tokens == [given[start:stop] for start, stop in offsets]
+    assert answer["tokens"][1] == ["It", "rose"]
+
+
+@pytest.mark.parametrize("model", ["nouns", "rich", "columns"])
+def test_the_example_of_a_signature_is_tagged(http: httpx.Client, model: str) -> None:
+    found = http.get(f"/models/{model}/versions/1").json()["signature"]
+    assert http.get(f"/models/{model}/versions").json()["data"][0]["signature"] == found
+    answer = http.post("/tag", json={**found["example"], "distributions": True}).json()
+    assert (answer["model"], answer["version"], answer["labels"]) == (model, 1, found["labels"])
+    assert found["text"] is (model != "columns")
+    assert len(found["columns"]) == (2 if model == "columns" else 1)
+    if found["text"]:
+        assert found["tokenizer"]["version"] == 2
+        again = http.post("/tag", json={**found["example"], "tokenizer": found["tokenizer"]})
+        assert again.json()["tokens"] == answer["tokens"] != [[]]
+
+
+def test_an_error_says_what_the_model_takes(http: httpx.Client) -> None:
+    for body in ({"text": "a"}, {"sentences": [["a"]]}, {"sentences": [[["a"]]]}):
+        problem = http.post("/tag", json={"model": "columns", **body}).json()
+        assert problem["detail"].startswith("This model needs 2 columns per token")
+        assert "Send sentences of rows" in problem["detail"]
+
+
+def test_probabilities_of_margin_models_are_marked(http: httpx.Client) -> None:
+    assert tag(http, model="margin", marginals=True)["calibrated"] is False
+    assert "calibrated" not in tag(http, model="margin")
+    assert "calibrated" not in tag(http, model="rich", marginals=True)
+    lines = '{"model": "margin", "marginals": true}\n{"text": "It rose"}\n'
+    stream = http.post("/tag", content=lines, headers={"Content-Type": "application/x-ndjson"})
+    assert '"calibrated":false' in stream.text.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +260,9 @@ def test_text_is_cut_into_tokens_and_spans_have_their_characters(http: httpx.Cli
         ({"constraints": {"colour": 1}}, 422, "invalid_request", "/constraints/colour"),
         ({"tokenizer": "words"}, 422, "invalid_request", "/tokenizer"),
         ({"text": "a", "tokenizer": "sentences"}, 422, "invalid_request", "/tokenizer"),
-        ({"text": "a\nb", "nbest": 2}, 422, "invalid_request", "/nbest"),
+        ({"text": "a", "tokenizer": {"pattern": "(a"}}, 422, "invalid_request", "/tokenizer"),
+        ({"text": "a", "tokenizer": {"pattern": "^a"}}, 422, "invalid_request", "/tokenizer"),
+        ({"text": "a", "tokenizer": {"kind": "words", "version": 9}}, 422, "invalid_request", "/tokenizer"),
         ({"text": "a", "constraints": {"tags": [["O"]]}}, 422, "invalid_request", "/constraints/tags"),
         ({"text": "a", "model": "columns"}, 422, "text_not_supported", "/text"),
         (

@@ -155,7 +155,7 @@ class TestJobs:
             ({"dev": {"fraction": 0.1, "corpus": "crp_1"}}, "/dev/fraction"),
             ({"dev": {}}, "/dev"),
             ({"dev": 0.1}, "/dev"),
-            ({"corpus": "news"}, "/corpus"),
+            ({"corpus": "ne\tws"}, "/corpus"),
             ({"trainer": "sgd-l1"}, "/trainer"),
             ({"features": {"derived": {"bad name": {"kind": "lower", "of": 0}}}}, "/features/derived/bad name"),
             ({"seed": -1}, "/seed"),
@@ -431,4 +431,4 @@ class TestAddresses:
         assert_problem(response, 422, "invalid_request", parameter="last-event-id")
 
     def test_an_id_too_long_is_refused(self, http: httpx.Client) -> None:
-        assert_problem(http.get("/corpora/" + "x" * 65), 422, "invalid_request", parameter="corpus_id")
+        assert_problem(http.get("/corpora/" + "x" * 221), 422, "invalid_request", parameter="corpus_id")

@@ -9,7 +9,7 @@ from tagsmith.core.service.settings import Settings
 @pytest.mark.timeout(300)
 def test_the_demo_plays_to_the_end_and_teaches_the_calls() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tagsmith.app.cli", "demo", "--sentences", "500"],
+        [sys.executable, "-m", "tagsmith.cli", "demo", "--sentences", "500"],
         env=Settings.from_env({}).child_environment(),
         check=False,
         capture_output=True,

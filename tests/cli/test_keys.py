@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tagsmith.app.cli import keys as cli_keys
-from tagsmith.app.cli.main import main
+from tagsmith.cli.main import main
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store import keys

@@ -10,8 +10,10 @@ from tagsmith.app.http.middleware import idempotency
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.registry.names import NAME_PATTERN
 
+#: A reference to a corpus that a schema accepts.
+CORPUS = r"[^\x00-\x1f\x7f]{1,220}"
 #: How the names of things begin that bodies name by an id.
-_ID = re.compile(r"(crp|lex)_[0-9a-z]{1,64}")
+_ID = re.compile(r"(lex)_[0-9a-z]{1,64}")
 #: Fields that name a version, by the kind of a job; what has no kind is to be tagged at once.
 _REFERENCES = {"tag": "model", "train": "init", None: "model"}
 #: A header whose value is of one moment, and the value that is of all.
@@ -30,7 +32,7 @@ class Mender:
     ) -> None:
         #: By how they begin.
         self._ids = ids
-        self._models = models
+        self.models = models
         #: All to different versions.
         self._references = references
         #: The same choices in every run of the same requests.
@@ -70,13 +72,15 @@ class Mender:
     def path(self, given: Any) -> None:
         """Let most paths lead to a model that there is."""
         if isinstance(name := given.get("name"), str) and re.fullmatch(NAME_PATTERN, name) and self.may():
-            given["name"] = self._random.choice(self._models)
+            given["name"] = self._random.choice(self.models)
 
     def _value(self, given: Any, number: int) -> Any:
         if isinstance(given, list):
             return [self._value(each, number) for each in given]
         if isinstance(given, dict):
             made = {name: self._value(each, number) for name, each in given.items()}
+            if isinstance(made.get("corpus"), str) and re.fullmatch(CORPUS, made["corpus"]):
+                made["corpus"] = _chosen(self._ids["crp"], number)
             if made.get("templates") is not None and made.get("preset") is not None:
                 # One or the other.
                 made.pop(("templates", "preset")[number % 2])

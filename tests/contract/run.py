@@ -52,6 +52,8 @@ DELETED = {
     "DELETE /corpora/{corpus_id}": ("path.corpus_id", "spare-corpora"),
     "DELETE /lexicons/{lexicon_id}": ("path.lexicon_id", "spare-lexicons"),
     "DELETE /models/{name}/versions/{number}": ("path.number", "spare-versions"),
+    "DELETE /models/{name}": ("path.name", "spare-models"),
+    "DELETE /jobs/{job_id}": ("path.job_id", "jobs-spare"),
 }
 
 
@@ -132,6 +134,7 @@ def _config(seeds: Seeds, key: str | None) -> str:
         "spare-corpora": seeds.corpora[KEPT:],
         "spare-lexicons": seeds.lexicons[KEPT:],
         "spare-versions": seeds.versions[VERSIONS:],
+        "spare-models": seeds.spare_models,
         **{f"jobs-{state}": ids for state, ids in seeds.jobs.items()},
     }
     lines = ['hooks = "tests.contract.hooks"']

@@ -29,6 +29,8 @@ TEXT = b"".join(generate("references", 60, 1))
 #: Without the column in the middle: a model of this tags plain tokens, and text.
 WORDS = re.sub(rb"(?m)^(\S+)\s.*\s(\S+)$", rb"\1 \2", TEXT)
 MODELS = {"first": TEXT, "second": WORDS}
+#: Models that can be deleted: no alias points to them.
+SPARE_MODELS = tuple(f"spare-{n}" for n in range(SPARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,11 @@ class Seeds:
     corpora: list[str]
     lexicons: list[str]
     keys: list[str]
-    #: By what has become or is to become of them: `waiting`, `paused`, `cancelled`, `unwanted`, and the kinds of those
-    #: that succeeded.
+    #: By what has become or is to become of them: `waiting`, `paused`, `cancelled`, `unwanted`, `spare`, and the
+    #: kinds of those that succeeded.
     jobs: dict[str, list[str]]
     models: tuple[str, ...] = tuple(MODELS)
+    spare_models: tuple[str, ...] = SPARE_MODELS
     aliases: tuple[str, ...] = ("champion", "next")
     versions: tuple[int, ...] = tuple(range(1, VERSIONS + SPARE + 1))
     #: What names a version in bodies, each another one.
@@ -75,10 +78,17 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
                 client.promote(name, version, alias=alias)
             # One that removes none of them.
             client.set_policy(name, retention={"keep_last": 1_000})
+        for name in SPARE_MODELS:
+            client.import_model(name, files["first"])
         jobs = _ended(client, corpora[0]) if workers else {}
         # They also keep their corpus from being deleted. The most are paused: each can be resumed once.
         jobs |= {"waiting": _wait(client, corpora[0], 4), "unwanted": _wait(client, corpora[0], 4)}
-        for state, ask, count in (("cancelled", client.cancel, 4), ("paused", client.pause, 12)):
+        asked = (
+            ("cancelled", client.cancel, 4),
+            ("spare", client.cancel, SPARE),
+            ("paused", client.pause, 12),
+        )
+        for state, ask, count in asked:
             jobs[state] = [ask(job).id for job in _wait(client, corpora[0], count)]
     return Seeds(corpora, lexicons, _keys(url, key), jobs, artifact=files["first"])
 

@@ -15,7 +15,7 @@ def mender() -> Mender:
 
 
 def test_most_bodies_name_what_there_is_and_the_same_is_made_of_the_same() -> None:
-    bodies = [{"kind": "train", "corpus": f"crp_{n}", "dev": {"corpus": "crp_0"}} for n in range(100)]
+    bodies = [{"kind": "train", "corpus": f"crp_{n}", "dev": {"corpus": "a name"}} for n in range(100)]
     mended = [mender().body(each) for each in bodies]
     assert mended == [mender().body(each) for each in bodies]
     changed = [each for each, before in zip(mended, bodies, strict=True) if each != before]

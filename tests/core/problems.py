@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tagsmith.core.features.resolved import ExistingWeights
 from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tests.naive import Sentence
 
@@ -55,7 +56,9 @@ def random_problem(
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     names = tuple(f"L{y}" for y in range(labels))
-    return Problem(arrays, attributes, names, edges, seen_pairs, edge_attributes), twins
+    return Problem(
+        arrays, attributes, names, edges, ExistingWeights(seen_pairs, seen_pairs), edge_attributes
+    ), twins
 
 
 def _edges(rng: np.random.Generator, attributes: int) -> list[int]:

@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 #: By how much a figure may differ: scores of small test sets, probabilities, weights, counts of features.
 RELATIVE, POINTS = 0.1, 0.2
 #: Measures of the machine, which are not compared.
-MEASURED = re.compile(r"\d[\d,.]* ?[kMG]? ?(?:s|ms|B|bytes|tokens/s)\b|[▁-█▏-▉]+")
+MEASURED = re.compile(r"\d[\d,.]* ?[kMG]? ?(?:s|ms|B|bytes|tokens/s)\b|[▁-▏]+")
 TIMEOUT_S = 120.0
 
 

@@ -1,7 +1,7 @@
-"""Writes the reference pages of the HTTP API, settings, metrics and error codes: `python -m tests.docs.reference`.
+"""Writes the reference pages: `python -m tests.docs.reference`.
 
-Operations, settings and metrics are described in the code. The sentences of error codes are written in the page itself: this adds
-the codes that are new, without a sentence, and removes those that are gone.
+Operations, commands, settings and metrics are described in the code. The sentences of error codes are written in the
+page itself: this adds the codes that are new, without a sentence, and removes those that are gone.
 """
 
 import re
@@ -14,6 +14,7 @@ from tagsmith.app.metrics import names
 from tagsmith.core.service.settings import GIB, KIB, MIB, PREFIX, Settings
 from tests.docs import codes
 from tests.docs.codes import Code
+from tests.docs.commands import command_line_page
 from tests.docs.operations import http_page
 
 DOCS = codes.ROOT / "docs"
@@ -21,6 +22,7 @@ SETTINGS = DOCS / "settings.md"
 METRICS = DOCS / "metrics.md"
 ERRORS = DOCS / "errors.md"
 HTTP = DOCS / "http.md"
+COMMAND_LINE = DOCS / "command-line.md"
 
 #: The tables of the page of errors, by their headings.
 PROBLEMS, JOBS, COMMANDS = "## Problem responses", "## Errors of jobs", "## Errors of commands"
@@ -103,7 +105,13 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Give every page as it should be."""
-    writers = {SETTINGS: settings_page, METRICS: metrics_page, ERRORS: errors_page, HTTP: http_page}
+    writers = {
+        SETTINGS: settings_page,
+        METRICS: metrics_page,
+        ERRORS: errors_page,
+        COMMAND_LINE: command_line_page,
+        HTTP: http_page,
+    }
     return {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
 
 

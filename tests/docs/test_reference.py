@@ -9,15 +9,23 @@ import pytest
 from tagsmith.app.metrics import names
 from tagsmith.core.base import errors
 from tagsmith.core.service.settings import PREFIX, Settings
-from tests.docs import codes, reference
+from tests.docs import codes, commands, reference
 
 WRITE = "run `python -m tests.docs.reference`"
 
 
-@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "errors.md", "http.md"])
+@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "errors.md", "command-line.md", "http.md"])
 def test_a_reference_page_is_up_to_date(name: str) -> None:
     path = reference.DOCS / name
     assert path.read_text(encoding="utf-8") == reference.pages()[path], WRITE
+
+
+def test_every_command_and_option_has_a_sentence() -> None:
+    for name, command in commands.every_command().items():
+        assert (command.help or "").strip(), name
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                assert parameter.help, f"{name} {parameter.opts}"
 
 
 def test_every_setting_has_a_row_with_a_sentence() -> None:

@@ -53,6 +53,8 @@ def range_of(field: dict[str, Any]) -> str:
         return " or ".join(range_of(each) for each in field["anyOf"])
     if field.get("type") == "null":
         return "`null`"
+    if field.get("type") == "boolean":
+        return "`true`, `false`"
     if "additionalProperties" in field:
         return f"a number by label, {range_of(field['additionalProperties'])}"
     if "const" in field or "enum" in field:

@@ -66,7 +66,7 @@ def test_migrate_api_and_worker_make_a_service_and_stop_within_their_grace(
         subprocess.run(command("migrate"), env=settings.child_environment(), check=True)
         with running("api", settings, tmp_path / "api.log") as api:
             url = f"http://127.0.0.1:{settings.port}"
-            with Client(url) as client:
+            with Client(url, retries=0) as client:
                 services.wait_until(client.ready, "the API to be ready", 60)
                 health = [*command("api")[:1], *HEALTH]
                 assert subprocess.run(health, env=settings.child_environment(), check=False).returncode == 0

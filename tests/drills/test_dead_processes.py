@@ -20,7 +20,7 @@ ORPHANS_END_S = 30
 
 def test_a_worker_killed_in_mid_job_costs_time_and_nothing_else(start_stack: StartStack) -> None:
     stack = start_stack(**SHORT_LEASES)
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         job_id = actions.start_long_job(client)
         os.kill(actions.child_pid(stack, "worker-1"), signal.SIGKILL)
         job = client.wait(job_id)
@@ -33,7 +33,7 @@ def test_a_worker_killed_in_mid_job_costs_time_and_nothing_else(start_stack: Sta
 
 def test_a_worker_told_to_stop_gives_its_job_back_at_once(stack: BackgroundStack) -> None:
     # Leases are 30 s here: only giving the job back explains a quick second attempt.
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         job_id = actions.start_long_job(client)
         os.kill(actions.child_pid(stack, "worker-1"), signal.SIGTERM)
         wait_until(lambda: client.job(job_id).attempt == 2, "the second attempt", 60)
@@ -46,7 +46,7 @@ def test_a_worker_told_to_stop_gives_its_job_back_at_once(stack: BackgroundStack
 
 
 def test_the_supervisor_brings_its_own_redis_back(stack: BackgroundStack) -> None:
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         first = actions.child_pid(stack, "redis")
         os.kill(first, signal.SIGKILL)
         assert actions.train(client).attempt == 1
@@ -57,7 +57,7 @@ def test_while_a_killed_api_process_comes_back_clients_wait_and_are_not_refused(
     start_stack: StartStack,
 ) -> None:
     stack = start_stack()
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         actions.train(client)
     os.kill(actions.child_pid(stack, "api-1"), signal.SIGKILL)
     # A connection that the dead process had accepted is reset; a new one waits for the next process.
@@ -79,7 +79,7 @@ def test_a_killed_supervisor_leaves_nothing_behind_and_the_next_start_finds_its_
     start_stack: StartStack,
 ) -> None:
     stack = start_stack(workers=2)
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         actions.train(client)
     family = actions.family(stack)
     assert len(family) == 5  # supervisor, redis, two workers, API
@@ -87,7 +87,7 @@ def test_a_killed_supervisor_leaves_nothing_behind_and_the_next_start_finds_its_
     wait_until(lambda: not actions.left(family), lambda: f"{actions.left(family)} to end", ORPHANS_END_S)
 
     again = start_stack(workers=2)
-    with Client(again.url) as client:
+    with Client(again.url, retries=0) as client:
         assert client.model(actions.MODEL).aliases == {"champion": 1}
         actions.tag(client)
 
@@ -96,7 +96,7 @@ def test_ctrl_c_stops_everything_in_order_and_a_job_under_way_goes_on_at_the_nex
     start_stack: StartStack,
 ) -> None:
     stack = start_stack()
-    with Client(stack.url) as client:
+    with Client(stack.url, retries=0) as client:
         job_id = actions.start_long_job(client)
     family = actions.family(stack)
     assert stack.stop() == 0
@@ -107,6 +107,6 @@ def test_ctrl_c_stops_everything_in_order_and_a_job_under_way_goes_on_at_the_nex
     assert "killing it" not in log
 
     again = start_stack()
-    with Client(again.url) as client:
+    with Client(again.url, retries=0) as client:
         assert client.wait(job_id).state == "succeeded"
         assert [version.version for version in client.versions(actions.MODEL)] == [1]

@@ -34,7 +34,7 @@ class Watcher:
         return self.seqs
 
     def _follow(self, url: str, job_id: str) -> None:
-        with Client(url) as client:
+        with Client(url, retries=0) as client:
             for event in client.follow(job_id):
                 if event.seq is not None:
                     self.seqs.append(event.seq)
@@ -67,7 +67,7 @@ def restart(stack: BackgroundStack, name: str, sent: signal.Signals) -> None:
 def test_each_event_comes_once_across_restarts_of_api_processes_and_of_redis(
     large: BackgroundStack, own_redis: services.RedisServer
 ) -> None:
-    with Client(large.url) as client:
+    with Client(large.url, retries=0) as client:
         # The supervisor, two API processes, two workers. It is ready when one API process is; the others follow.
         services.wait_until(lambda: len(actions.family(large)) == 5, "five processes")
         job_id = actions.start_long_job(client)
@@ -86,7 +86,7 @@ def test_each_event_comes_once_across_restarts_of_api_processes_and_of_redis(
         late = Watcher(large.url, job_id)
 
     # A new connection: the old one may have been to a process that is gone.
-    with Client(large.url) as client:
+    with Client(large.url, retries=0) as client:
         told = [watcher.finished() for watcher in (*watchers, late)]
         job = client.job(job_id)
         assert (job.state, job.attempt) == ("succeeded", 1)

@@ -30,7 +30,7 @@ def wired(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -
 def test_without_redis_tagging_goes_on_aliases_move_and_jobs_wait_for_its_return(
     wired: BackgroundStack, redis_server: RedisServer
 ) -> None:
-    with Client(wired.url) as client:
+    with Client(wired.url, retries=0) as client:
         actions.train(client)
         corpus_id = next(iter(client.corpora())).id
         second = client.train(actions.spec(corpus_id) | {"promote": None})
@@ -54,7 +54,7 @@ def test_without_redis_tagging_goes_on_aliases_move_and_jobs_wait_for_its_return
 def test_redis_lost_in_mid_job_does_not_stop_the_training(
     wired: BackgroundStack, redis_server: RedisServer
 ) -> None:
-    with Client(wired.url) as client:
+    with Client(wired.url, retries=0) as client:
         job_id = actions.start_long_job(client)
         redis_server.kill()
         job = client.wait(job_id)

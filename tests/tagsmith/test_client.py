@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tagsmith.client import ApiError, Client, following
+from tagsmith.client import ApiError, Client, JobFailed, following
 from tests.app import samples
 from tests.app.servers import ThreadServer
 
@@ -68,7 +68,10 @@ def test_a_finished_job_is_followed_to_its_end_and_not_beyond(client: Client) ->
     client.cancel(job.id)
     assert [event.data["state"] for event in client.follow(job.id)] == ["queued", "cancelled"]
     assert list(client.follow(job.id, after=2)) == []
-    assert client.wait(job.id).done
+    assert client.wait(job.id, check=False).state == "cancelled"
+    with pytest.raises(JobFailed, match="was cancelled") as caught:
+        client.wait(job.id)
+    assert caught.value.job.id == job.id
 
 
 def test_ready_tells_a_server_from_none(server: ThreadServer, client: Client) -> None:

@@ -71,9 +71,16 @@ def test_a_job_that_ended_and_was_seen_has_no_stream() -> None:
     assert server.last_ids == ["9"]
 
 
+def test_a_stream_is_resumed_when_a_proxy_or_the_server_is_busy_for_a_while() -> None:
+    busy = httpx.Response(503, json={"code": "not_ready"})
+    server = Server(EVENT, httpx.Response(502, text="bad gateway"), busy, END)
+    assert [event.seq for event in server.client().follow("job_x")] == [1, 2]
+    assert server.last_ids == ["0", "1", "1", "1"]
+
+
 def test_an_error_that_is_no_problem_is_reported_as_it_came() -> None:
-    server = Server(httpx.Response(502, text="<html>bad gateway"))
+    server = Server(httpx.Response(500, text="<html>broken"))
     with pytest.raises(ApiError) as caught:
         list(server.client().follow("job_x"))
-    assert (caught.value.status, caught.value.code) == (502, "not_a_problem")
-    assert "bad gateway" in str(caught.value)
+    assert (caught.value.status, caught.value.code) == (500, "not_a_problem")
+    assert "broken" in str(caught.value)

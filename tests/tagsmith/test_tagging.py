@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tagsmith import ApiError, Client, Span
+from tagsmith import ApiError, Client
 from tagsmith.client import lines
 from tests.app.servers import ThreadServer
 from tests.tagsmith.text_model import TEXT, model_file
@@ -31,10 +31,24 @@ def test_a_model_finds_the_spans_of_a_text_by_character(client: Client) -> None:
         model.tag_text("Ada", version=9)
 
 
-def test_the_probability_of_a_span_is_that_of_its_least_certain_token(client: Client) -> None:
-    (span, *_) = client.tag_text("people", TEXT).spans
+def test_the_probability_of_a_span_is_that_of_all_sequences_with_it(client: Client) -> None:
+    tagged = client.tag_text("people", TEXT)
+    (span, *_) = tagged.spans
+    # Three tokens, so that the list has all sequences: four labels to the power of three, up to a tiny rest.
+    few = client.tag("people", text="Ada Lovelace wrote", output="spans", nbest=100, marginals=True)
+    (best,) = few.nbest
+    wanted = [
+        probability
+        for spans, probability in zip(best.spans, best.probabilities, strict=True)
+        if ("PER", 0, 2) in [(each.type, each.start, each.stop) for each in spans]
+    ]
+    assert few.spans[0][0].probability == pytest.approx(sum(wanted), abs=1e-3)
+    assert few.spans[0][0].text == "Ada Lovelace"
+    assert (span.text, span.label, span.start, span.end) == ("Ada Lovelace", "PER", 0, 12)
     (marginals,) = client.tag("people", text=TEXT, marginals=True).marginals
-    assert span == Span("Ada Lovelace", "PER", 0, 12, min(marginals[:2]))
+    assert 0.5 < span.probability < min(marginals[:2])
+    assert tagged.sentences == [(0, 4), (4, 9)]
+    assert tagged.calibrated is True
 
 
 def test_text_is_tagged_with_every_option_of_the_request(client: Client) -> None:

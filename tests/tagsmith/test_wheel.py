@@ -39,6 +39,12 @@ AsyncClient("http://127.0.0.1:1")
 print(Tagger.open({model!r}).tag([["Ada", "saw", "London"]]))
 X, y = [[{{"w": "a"}}, {{"w": "b"}}]] * 3, [["x", "y"]] * 3
 print(SequenceTagger("averaged-perceptron", passes=2).fit(X, y).predict(X[:1]))
+from tagsmith.cli.main import main
+assert main(["--version"]) == 0
+assert main(["tag", "--local", {model!r}, "words.txt", "--input", "text", "-f", "tags", "--no-probabilities"]) == 0
+assert main(["tag", "--local", {model!r}, "words.txt", "--input", "columns"]) == 0
+assert main(["models", "ls", "--url", "http://127.0.0.1:1"]) == 1
+assert main(["up"]) == main(["keys", "create", "--scope", "admin"]) == 2
 import app, core
 print(app.OWNER, core.OWNER)
 """
@@ -92,7 +98,19 @@ def test_the_wheel_has_one_package_and_all_its_files(wheel: Path) -> None:
         for line in about.get_all("Requires-Dist", ())
         if "extra ==" not in line
     }
-    assert needed == {"anyio", "httpx", "httpx-sse", "numba", "numpy", "pydantic"}
+    assert needed == {
+        "anyio",
+        "httpx",
+        "httpx-sse",
+        "numba",
+        "numpy",
+        "pydantic",
+        "orjson",
+        "pyyaml",
+        "rich",
+        "typer",
+        "zstandard",
+    }
     assert {"server", "otel"} <= set(about.get_all("Provides-Extra", ()))
 
 
@@ -103,6 +121,8 @@ def test_it_works_beside_packages_of_the_same_names_and_without_the_server(
     site, project = tmp_path / "site", tmp_path / "project"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
     subprocess.run([*command, "--target", str(site), str(wheel)], check=True)
+    project.mkdir()
+    (project / "words.txt").write_text("Ada\nsaw\nLondon\n")
     for name in ("app", "core"):
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text('OWNER = "user"\n')
@@ -124,4 +144,8 @@ def test_it_works_beside_packages_of_the_same_names_and_without_the_server(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[['B-PER', 'O', 'B-LOC']]", "[['x', 'y']]", "user user"]
+    tagged, predicted, version, *words, owners = done.stdout.splitlines()
+    assert (tagged, predicted, owners) == ("[['B-PER', 'O', 'B-LOC']]", "[['x', 'y']]", "user user")
+    assert version.startswith("tagsmith 0.1.0")
+    assert words == ["B-PER", "O", "B-LOC", "Ada B-PER", "saw O", "London B-LOC"]
+    assert done.stderr.count("pip install 'tagsmith[server]'") == 2

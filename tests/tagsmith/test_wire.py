@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from tagsmith import wire
-from tagsmith.app.tagging.texts import Tokenizer
 from tagsmith.core.corpus.labels.codings import LabelCoding
+from tagsmith.core.corpus.text.tokenizer import Tokenizer, TokenizerKind
 from tagsmith.core.registry import names as core_names
 from tagsmith.core.registry.references import DEFAULT_ALIAS
 from tagsmith.core.store.ids import CorpusReference
@@ -41,8 +41,8 @@ def test_the_words_of_the_wire_are_those_of_the_core() -> None:
     assert get_args(names.CorpusReference) == get_args(CorpusReference)[:2]
     assert names.DEFAULT_ALIAS == DEFAULT_ALIAS
     assert set(get_args(names.ChunkCoding)) == set(get_args(LabelCoding))
-    tokenizers = {word for choice in get_args(Tokenizer) for word in get_args(choice) or [choice]}
-    assert set(get_args(names.TokenizerName)) == tokenizers
+    kinds = {*get_args(TokenizerKind)} - {"pattern"}
+    assert {Tokenizer.of(name).kind for name in get_args(names.TokenizerName)} == kinds
 
 
 def test_every_class_is_exported_under_one_name() -> None:

@@ -208,6 +208,19 @@ def test_versions_are_scored_and_compared(stack: Stack, tmp_path: Path) -> None:
     assert [(row["version"], row["sha256"]) for row in result["models"]] == [
         (older.version, older.sha256), (newer.version, newer.sha256),
     ]  # fmt: skip
+    for row, version in zip(result["models"], stack.versions("judged")[1::-1], strict=True):
+        wrong = row["metrics"]["tokens"] - row["metrics"]["tokens_correct"]
+        assert sum(pair["count"] for pair in row["confusion"] if pair["gold"] != pair["predicted"]) == wrong
+        assert all(each["gold"] != each["predicted"] for each in row["wrong_sentences"])
+        assert len(row["wrong_sentences"]) == min(
+            50, row["metrics"]["sentences"] - row["metrics"]["sentences_correct"]
+        )
+        assert {name: score["support"] for name, score in row["types"].items()} == {
+            name: score["gold"] for name, score in row["metrics"]["by_type"].items()
+        }
+        # Of training and of two jobs on the same corpus, the newest is kept with the version.
+        (kept,) = version.evaluations
+        assert (kept.corpus, kept.job_id, kept.score) == (test.id, second, row["score"])
     (pair,) = result["pairs"]
     assert (pair["base"], pair["head"]) == tuple(names)
     gain = newer.metrics["dev"]["f1"] - older.metrics["dev"]["f1"]

@@ -27,7 +27,7 @@ def outcome(path: Path, f1: float) -> NewModel:
         objective=1.0, active_features=1, train_seconds=0.1, metrics={"dev": {"f1": f1, "by_type": {}}},
         trainer={}, spec={"dev": {"fraction": 0.1}}, corpus="crp_x", seed=1, code_version="1", job_id="job_x",
     )  # fmt: skip
-    return NewModel(path, "guarded", new, 1, "passes", [], "champion", "req-1", Registry(None))
+    return NewModel(path, "guarded", new, 1, "passes", [], None, "champion", "req-1", Registry(None))
 
 
 def test_it_is_published_and_not_promoted_and_the_result_says_why(db: Database, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def training_on_both(database_url: str, redis_url: str, tmp_path: Path) -> Itera
     yield from open_stack(database_url, redis_url, tmp_path)
 
 
-def add_corpus(stack: Stack, sentences: int, seed: int) -> CorpusRow:
+def add_corpus(stack: Stack, sentences: int, seed: int, **options: Any) -> CorpusRow:
     text = b"".join(generate.generate("references", sentences, seed))
     reader = formats.reader("conll", max_line_bytes=Settings().max_line_bytes)
     reader.feed(text)
@@ -63,6 +63,7 @@ def add_corpus(stack: Stack, sentences: int, seed: int) -> CorpusRow:
         size_bytes=0,
         report={},
         created_at=datetime.now(UTC),
+        options=options,
     )
     with stack.db.write() as conn:
         return corpora.insert(conn, row, [text])
@@ -132,6 +133,19 @@ def test_a_dev_corpus_of_its_own_is_scored_and_a_bad_job_fails_with_its_code(tra
     failed = training.await_state(bad, State.SUCCEEDED, State.FAILED)
     assert failed.error is not None
     assert failed.error["code"] == "missing_column"
+
+
+def test_tokens_that_the_tokenizer_cannot_produce_are_a_warning(training: Stack) -> None:
+    corpus = add_corpus(training, 50, seed=1, tokenizer="characters")
+    training.start("worker")
+    features = {"templates": "U00:%x[0,0]\nB"}
+    job_id = post(training, corpus, "warned", features=features, trainer={"kind": "sgd-l1", "passes": 1})
+    job = training.await_state(job_id, State.SUCCEEDED, State.FAILED)
+    assert job.result is not None
+    (warning,) = job.result["warnings"]
+    assert warning.startswith("The tokenizer characters cannot produce ")
+    told = [event.data for event in training.events(job_id) if event.data.get("level") == "warning"]
+    assert [data["message"] for data in told] == [warning]
 
 
 def test_a_trainer_killed_in_mid_job_is_replaced_and_one_version_comes_out(training: Stack) -> None:

@@ -56,7 +56,7 @@ export function seconds(value) {
 /** Date and time in the user's locale, with the exact time as its title. */
 export function time(text) {
   if (!text) return "–";
-  const shown = new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const shown = new Date(text).toLocaleString(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
   return h("time", { datetime: text, title: text }, shown);
 }
 

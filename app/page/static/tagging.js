@@ -61,10 +61,12 @@ export async function explain(reference, body, sentence, token) {
   return found.explain[0];
 }
 
-/** An example body as text to type. */
-export function typedOf(example) {
+/** An example body as text to type: tokens in a line for a model that takes text, else below each other. */
+export function typedOf(example, takesText) {
   if (example?.text) return [example.text].flat().join("\n");
-  return (example?.sentences ?? []).map((sentence) => sentence.map((each) =>
+  const sentences = example?.sentences ?? [];
+  if (takesText) return sentences.map((tokens) => tokens.flat().join(" ")).join("\n");
+  return sentences.map((sentence) => sentence.map((each) =>
     (Array.isArray(each) ? each.join("\t") : typeof each === "string" ? each : JSON.stringify(each))).join("\n")).join("\n\n");
 }
 

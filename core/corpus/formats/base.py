@@ -5,15 +5,44 @@ A module of this package that has a constant `FORMAT` is a format. `registry` fi
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.labels.codings import LabelCoding
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
+
+
+def _tokenizer_of(value: object) -> object:
+    """Return the tokenizer of a name, a record or JSON text."""
+    if value is None or isinstance(value, Tokenizer):
+        return value
+    try:
+        return Tokenizer.of(value)
+    except ValueError as error:
+        raise option_error(str(error)) from None
+
+
+#: A tokenizer in the options of a corpus: a string in a query, a record in the store.
+TokenizerOption = Annotated[
+    InstanceOf[Tokenizer] | None,
+    BeforeValidator(_tokenizer_of),
+    PlainSerializer(lambda tokenizer: tokenizer and tokenizer.record()),
+    WithJsonSchema({"type": "string"}),
+]
 
 
 class LabelOptions(BaseModel):
@@ -39,6 +68,11 @@ class Options(LabelOptions):
 
     labelled: bool = Field(
         default=True, description="Whether the text has labels. Without labels it can only be tagged."
+    )
+    tokenizer: TokenizerOption = Field(
+        default=None,
+        description="What splits text into tokens like those of the corpus, for models trained on it: `words`, "
+        '`blanks`, `characters` or `{"pattern": "..."}`. By default training chooses one by the tokens.',
     )
 
 
@@ -122,4 +156,7 @@ def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
 
 def stored(options: Options) -> dict[str, Any]:
     """Return the options as plain values for the store. Defaults are included: a later release may change them."""
-    return options.model_dump(mode="json")
+    kept = options.model_dump(mode="json")
+    if options.tokenizer is None:
+        del kept["tokenizer"]  # each training chooses one
+    return kept

@@ -1,6 +1,7 @@
 """`brat`: brat stand-off annotation. A zip file with pairs `name.txt` and `name.ann`; labels are in IOB2.
 
-A line of text is a sentence. `tagsmith.core.corpus.tokenizer` splits it into tokens.
+`tagsmith.core.corpus.text` splits the texts into tokens and sentences. The default is the first version of `words`: its
+tokens are small, so that annotations rarely cut one, and a line is a sentence.
 (https://brat.nlplab.org/standoff.html)
 """
 
@@ -25,10 +26,12 @@ from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.labels.chunks import Chunks
-from tagsmith.core.corpus.tokenizer import TextTokens, TokenRule, code_points, tokenize
+from tagsmith.core.corpus.text.kinds import code_points
+from tagsmith.core.corpus.text.tokenizer import TextTokens, Tokenizer
 from tagsmith.core.corpus.vocabulary import Vocabulary
 
 Conflicts = Literal["refuse", "resolve"]
+TokenRule = Literal["words", "blanks"]
 
 #: A zip file is read from its end, so it is kept until it is complete: up to this size in memory, else on disk.
 _SPOOL_BYTES = 1 << 20
@@ -60,6 +63,10 @@ class _Annotation(NamedTuple):
     line: int
 
 
+#: The tokenizer of texts unless the options name one.
+DEFAULT = Tokenizer("words", 1)
+
+
 class BratReader:
     """Call `feed()` with the bytes of the zip file, then `finish()`. Raises `Invalid` with files and lines."""
 
@@ -68,13 +75,13 @@ class BratReader:
         *,
         max_text_bytes: int,
         labelled: bool = True,
-        tokens: TokenRule = "words",
+        tokenizer: Tokenizer = DEFAULT,
         conflicts: Conflicts = "refuse",
         types: Sequence[str] = (),
     ) -> None:
         self._max_text_bytes = max_text_bytes
         self._labelled = labelled
-        self._tokenizer = tokens
+        self._tokenizer = tokenizer
         self._resolve = conflicts == "resolve"
         self._types = frozenset(types)
         self._spool = SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115  # closed by finish
@@ -105,11 +112,11 @@ class BratReader:
         column = Column("0", vocabulary_of(self._pool, 0), np.concatenate(self._ids))
         offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
         if not self._labelled:
-            return Corpus((column,), None, offsets)
+            return Corpus((column,), None, offsets, tokenizer=self._tokenizer)
         found, ids = numbered(np.concatenate(self._labels))
         names = list(self._names)
         vocabulary = Vocabulary.from_strings([names[code] for code in found.tolist()])
-        return Corpus((column,), Column("label", vocabulary, ids), offsets)
+        return Corpus((column,), Column("label", vocabulary, ids), offsets, tokenizer=self._tokenizer)
 
     def _document(self, text_member: Member, annotation_member: Member | None) -> None:
         try:
@@ -118,10 +125,11 @@ class BratReader:
         except MemberError as error:
             self._fault(error.fault)
             return
-        tokens = tokenize(text, self._tokenizer)
+        tokens = self._tokenizer.split(text)
         spans: list[tuple[int, int, str]] = []
         if annotation_member is not None and self._labelled:
             found = self._annotations(annotation_member.name, annotations, text)
+            tokens = _undivided(text, tokens, found)
             spans = self._spans(annotation_member.name, found, tokens)
         if not self._faults:
             self._keep(text, tokens, spans)
@@ -237,6 +245,18 @@ class BratReader:
             raise invalid_corpus("place", self._faults)
 
 
+def _undivided(text: str, tokens: TextTokens, found: Sequence[_Annotation]) -> TextTokens:
+    """Return the tokens without sentence ends inside an annotation, such as after `Yahoo!`, except at line breaks."""
+    kept = np.ones(tokens.ends.size, np.bool_)
+    for each in found:
+        first = int(np.searchsorted(tokens.stops, each.start, "right"))
+        last = int(np.searchsorted(tokens.starts, each.stop, "left"))
+        inner = slice(*np.searchsorted(tokens.ends, [first + 1, last]).tolist())
+        if inner.start < inner.stop and not text[each.start : each.stop].splitlines()[1:]:
+            kept[inner] = False
+    return TextTokens(tokens.starts, tokens.stops, tokens.ends[kept])
+
+
 def _byte_offsets(text: str) -> Places:
     """(characters + 1,): where each character begins in UTF-8."""
     points = code_points(text)
@@ -335,8 +355,8 @@ class BratOptions(Options):
 
     tokens: TokenRule = Field(
         default="words",
-        description="How text is split into tokens: `words` (runs of letters, digits and combining marks, and other "
-        "single characters) or `blanks` (at blanks).",
+        description="How text is split into tokens unless `tokenizer` is given: `words` (runs of letters, digits and "
+        "combining marks, and other single characters) or `blanks` (at blanks). Each line is a sentence.",
     )
     conflicts: Conflicts = Field(
         default="refuse",
@@ -352,7 +372,7 @@ def _reader(options: BratOptions, limits: Limits) -> BratReader:
     return BratReader(
         max_text_bytes=limits.max_text_bytes,
         labelled=options.labelled,
-        tokens=options.tokens,
+        tokenizer=options.tokenizer or Tokenizer(options.tokens, 1),
         conflicts=options.conflicts,
         types=options.types,
     )

@@ -6,6 +6,8 @@ A format is a module of this package with a constant `FORMAT` (see `base.Format`
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +17,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 from tagsmith.core.corpus.labels.codings import recode
+from tagsmith.core.corpus.text import tokenizer
 
 #: In place of the name of a format: recognise it by the content.
 AUTO = "auto"
@@ -32,6 +35,7 @@ class CorpusReader:
         self._values = values
         self._limits = limits
         self._head = bytearray()
+        self._automatic = format == AUTO
         self._reader: Reader | None = None
         #: The name of the format, and its options; of `auto`, known from `finish()` on.
         self.format = format
@@ -43,19 +47,36 @@ class CorpusReader:
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes. Chunks may end anywhere."""
-        if self._reader is not None:
-            self._reader.feed(chunk)
-            return
-        self._head += chunk
-        if len(self._head) >= HEAD_BYTES:
-            self._recognise(whole=False)
+        with self._explained():
+            if self._reader is not None:
+                self._reader.feed(chunk)
+                return
+            self._head += chunk
+            if len(self._head) >= HEAD_BYTES:
+                self._recognise(whole=False)
 
     def finish(self) -> Corpus:
         """Return the corpus."""
-        reader = self._reader or self._recognise(whole=True)
-        recoded = recode(reader.finish(), self.options.labels, repair=self.options.repair)
+        with self._explained():
+            reader = self._reader or self._recognise(whole=True)
+            corpus = reader.finish()
+        recoded = recode(corpus, self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
-        return recoded.corpus
+        if self.options.tokenizer is None:
+            return recoded.corpus
+        return replace(recoded.corpus, tokenizer=self.options.tokenizer)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in errors of a text that its format was not given."""
+        try:
+            yield
+        except Invalid as error:
+            if not self._automatic or error.code != "invalid_corpus":
+                raise
+            others = " or ".join(name for name in known_formats() if name != self.format)
+            message = f"{error.message} It was read as {self.format}: if it is {others}, give format=."
+            raise Invalid(message, error.faults, code=error.code) from None
 
     def _recognise(self, *, whole: bool) -> Reader:
         head = bytes(self._head)
@@ -140,6 +161,11 @@ def media_type(format: str) -> str:  # noqa: A002
     return _format(format).media_type
 
 
+def is_archive(format: str) -> bool:  # noqa: A002
+    """Whether the texts of `format` are zip files."""
+    return format != AUTO and _format(format).media_type == "application/zip"
+
+
 def write(
     corpus: Corpus,
     format: str,  # noqa: A002
@@ -177,7 +203,8 @@ def writing_options(
 
 
 def warm() -> None:
-    """Compile the kernels of every format, or load them from the cache."""
+    """Compile the kernels of every format and of the tokenizers, or load them from the cache."""
+    tokenizer.warm()
     for entry in _formats().values():
         entry.warm()
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from tagsmith.core.base.regex import MAX_PATTERN, Dialect, Regex
 from tagsmith.core.base.spec import Spec
-from tagsmith.core.features.columns.regex import MAX_PATTERN, Dialect, Regex
 
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 #: A function of one value. None means that there is no derived value, and so no feature.

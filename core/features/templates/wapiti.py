@@ -8,7 +8,7 @@ regular expression in quotes. Commands in capitals fold case. `@1` is the first 
 import re
 from typing import Literal
 
-from tagsmith.core.features.columns.regex import Regex
+from tagsmith.core.base.regex import Regex
 from tagsmith.core.features.templates.lines import parse_lines
 from tagsmith.core.features.templates.template import (
     Anchor,

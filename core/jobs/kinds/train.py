@@ -12,7 +12,7 @@ from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.jobs.intake import Intake
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Running, Said
+from tagsmith.core.jobs.running import Note, Running, Said
 from tagsmith.core.jobs.spec import Dev, DevCorpus, DevFraction, JobSpec, Promotion
 from tagsmith.core.jobs.workplace import Workplace, pieces
 from tagsmith.core.learn.run.loop import score_name
@@ -81,6 +81,8 @@ class TrainedVersion(Result):
     sha256: str
     size_bytes: int
     curve: list[dict[str, Any]]
+    #: What may go wrong when the model is used, such as text that is split unlike the corpus.
+    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class NewModel:
     promote: str | None
     request_id: str | None
     registry: Registry
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: TrainSpec, trained: TrainResult, workplace: Workplace) -> "NewModel":
@@ -125,6 +128,7 @@ class NewModel:
             stop_reason=trained.stop_reason,
             curve=thinned(trained.curve, CURVE_POINTS),
             dev=_dev_scores(spec, trained, workplace.job.id),
+            warnings=trained.warnings,
             promote=spec.promote,
             request_id=workplace.job.request_id,
             registry=workplace.registry,
@@ -150,6 +154,7 @@ class NewModel:
             sha256=made.sha256,
             size_bytes=made.size_bytes,
             curve=self.curve,
+            warnings=list(self.warnings),
         ).stored()
 
     def _refused_promotion(self, conn: Connection, number: int) -> str | None:
@@ -198,6 +203,8 @@ def _run(spec: TrainSpec, workplace: Workplace) -> Running:
     trained = yield from workplace.resumed(
         lambda resume: train(spec, corpus, dev, lexicons=lexicons, init=init, resume=resume)
     )
+    for warning in trained.warnings:
+        yield Note(warning, level="warning")
     return NewModel.of(spec, trained, workplace)
 
 

@@ -18,7 +18,7 @@ from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.tokens import TokenTable
 from tagsmith.core.features.index import FeatureIndex, TokenAttributes, build, edge_slots_of, slots_of
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
-from tagsmith.core.features.resolved import Features
+from tagsmith.core.features.resolved import ALL_WEIGHTS, ExistingWeights, Features
 from tagsmith.core.learn.problem.groups import Templates, templates_of
 from tagsmith.core.learn.problem.layout import Layout
 
@@ -42,14 +42,14 @@ class Problem:
     """Sequences with their number of attributes and their label names.
 
     `edges` is true if label bigrams are features. `edge_attributes` is the number of attributes combined with label
-    bigrams. `seen_pairs` is true if only features of the gold data have weights.
+    bigrams. `existing` is which features have weights.
     """
 
     data: Sequences
     attributes: int
     labels: tuple[str, ...]
     edges: bool
-    seen_pairs: bool = False
+    existing: ExistingWeights = ALL_WEIGHTS
     edge_attributes: int = 0
     independent: bool = False  # whether every token is labelled independently
     templates: Templates | None = None  # the templates of the attributes, if the problem comes from a corpus
@@ -232,7 +232,7 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
         attributes_in_all,
         labels,
         features.edges,
-        features.seen_pairs,
+        features.weights,
         edge_index.size if edge_index else 0,
         features.independent,
         templates_of(features, coder, index, edge_index, bags, attributes_in_all),

@@ -63,6 +63,11 @@ class TrainerSpec(Spec):
         """Whether the trainer can use several threads, as trainers do that read the whole corpus at each step."""
         return False
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the trainer fits probabilities. Otherwise scores have no defined scale."""
+        return True
+
     def make(self, threads: int) -> "Trainer":
         """Make the trainer."""
         raise NotImplementedError

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tagsmith.core.learn.problem.problem import Problem
-from tagsmith.core.learn.weights.pairs import seen_marks
+from tagsmith.core.learn.weights.pairs import existing_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Sizes:
 def sizes_of(problem: Problem) -> Sizes:
     """Compute the sizes of a problem."""
     labels = len(problem.labels)
-    if problem.seen_pairs:
-        parameters = int(np.count_nonzero(seen_marks(problem)))
-    else:
+    if problem.existing.all:
         parameters = (problem.rows - (0 if problem.edges else labels)) * labels
+    else:
+        parameters = int(np.count_nonzero(existing_marks(problem)))
     return Sizes(
         rows=problem.rows,
         width=problem.width,

@@ -2,7 +2,8 @@
 
 Rows have the order of `Layout`. With `pairs: "seen"`, a weight exists for each attribute and label that occur together
 in the training data, as in CRFsuite (for an edge attribute: a label pair). With `"all"`, a weight exists for every
-combination. Quasi-Newton works only on the vector of these parameters, in row order.
+combination. `transitions` determines the same for label pairs alone, and `min_frequency` drops rare combinations.
+Quasi-Newton works only on the vector of these parameters, in row order.
 """
 
 from typing import Any, NamedTuple
@@ -51,11 +52,25 @@ def seen_marks(problem: Problem) -> NDArray[np.bool_]:
     return marks.reshape(-1, labels)
 
 
+def existing_marks(problem: Problem) -> NDArray[np.bool_]:
+    """Return which parameters exist, (rows, labels)."""
+    existing, first, last = problem.existing, problem.attributes, problem.blocks
+    seen = existing.seen_pairs or existing.seen_transitions
+    marks = seen_marks(problem) if seen else np.ones((problem.rows, len(problem.labels)), np.bool_)
+    if not existing.seen_pairs:
+        marks[:first] = marks[last:] = True
+    if not existing.seen_transitions:
+        marks[first:last] = problem.edges
+    if existing.min_frequency > 0:
+        marks &= gold_frequencies(problem) >= existing.min_frequency
+    return marks
+
+
 def mask_of(problem: Problem) -> NDArray[np.uint8]:
     """Return the mask of `Rows`: one bit per weight, or empty if every weight exists."""
-    if not problem.seen_pairs:
+    if problem.existing.all:
         return EVERYTHING
-    marks = seen_marks(problem)
+    marks = existing_marks(problem)
     padded = np.zeros((len(marks), problem.width), np.bool_)
     padded[:, : marks.shape[1]] = marks
     return readonly(np.packbits(padded, axis=1, bitorder="little").reshape(-1), np.uint8)
@@ -63,13 +78,7 @@ def mask_of(problem: Problem) -> NDArray[np.uint8]:
 
 def pairs_of(problem: Problem) -> Pairs:
     """Enumerate the parameters of a problem."""
-    labels = len(problem.labels)
-    if problem.seen_pairs:
-        marks = seen_marks(problem)
-    else:
-        marks = np.ones((problem.rows, labels), np.bool_)
-        marks[problem.attributes : problem.blocks] = problem.edges
-    return pairs_of_marks(marks)
+    return pairs_of_marks(existing_marks(problem))
 
 
 def pairs_of_marks(marks: NDArray[Any]) -> Pairs:

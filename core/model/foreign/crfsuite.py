@@ -64,7 +64,7 @@ def read(path: Path) -> SparseModel:
     none = np.empty(0, np.int32)
     return SparseModel(
         labels=tuple(labels.strings()),
-        features=resolve_features(parse_crfpp("B"), {}, [], 1, seen_pairs=False),
+        features=resolve_features(parse_crfpp("B"), {}, [], 1),
         coder=Coder((), ()),
         table=Table.of(np.empty(0, np.uint64)),
         attributes=ModelAttributes(

@@ -24,8 +24,10 @@ class Fold:
 
 
 def shared(features: FeatureSpec) -> FeatureSpec:
-    """Return the features with which to compile a corpus for all specs that differ only in cutoff and pairs."""
-    return features.model_copy(update={"cutoff": 1, "pairs": "all"})
+    """Return the features with which to compile a corpus for all specs that differ only in cutoff and weights."""
+    return features.model_copy(
+        update={"cutoff": 1, "pairs": "all", "transitions": None, "min_frequency": 0.0}
+    )
 
 
 def parts(sentences: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
@@ -45,8 +47,8 @@ def check(sentences: int, folds: int) -> None:
 def fold_of(whole: Problem, held_out: NDArray[np.int64], features: FeatureSpec) -> Fold:
     """Hold out the sentences `held_out` of a problem that was compiled with the `shared` features."""
     rest = np.setdiff1d(np.arange(whole.sentences), held_out, assume_unique=True)
-    learned = replace(whole.subset(rest), seen_pairs=features.pairs == "seen")
-    scored = replace(whole.subset(held_out), seen_pairs=learned.seen_pairs)
+    learned = replace(whole.subset(rest), existing=features.weights)
+    scored = replace(whole.subset(held_out), existing=learned.existing)
     used = np.bincount(learned.data.rows, minlength=whole.attributes) >= features.cutoff
     edges = np.bincount(learned.data.edge_rows, minlength=whole.edge_attributes) >= features.cutoff
     return Fold(learned.with_attributes(used, edges), scored.with_attributes(used, edges))

@@ -34,16 +34,16 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 def upload(
     source: UploadSource,
     name: str | None = None,
-    format: str = "auto",  # noqa: A002  # the name in the API
+    format: str | None = None,  # noqa: A002  # the name in the API
     options: Mapping[str, str | int] | None = None,
     *,
     idempotency_key: str | None = None,
 ) -> Call[CorpusInfo]:
     """Upload a corpus from bytes or from a file; `.gz` and `.zst` files are sent as they are.
 
-    `options` are the options of the format.
+    The server chooses the format if none is given. `options` are the options of the format.
     """
-    params = {"format": format, **_as_text(options), **given(name=name or _file_name(source))}
+    params = _as_text(options) | given(format=format, name=name or _file_name(source))
     return upload_call("/corpora", CorpusInfo, source, params, idempotency_key)
 
 
@@ -137,7 +137,7 @@ def preview(
 ) -> Call[FeaturePreview]:
     """Show the features of a sentence under a feature spec; with a corpus, also count the features of that corpus."""
     body = {"features": features, "sentence": sentence, "corpus": corpus_id}
-    return Call("POST", "/features/preview", as_model(FeaturePreview), json=body)
+    return Call("POST", "/features/preview", as_model(FeaturePreview), json=body, safe=True)
 
 
 def trainers() -> Pages[TrainerInfo]:

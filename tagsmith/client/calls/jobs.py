@@ -24,12 +24,7 @@ def submit(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Ca
 
 def validate(spec: Mapping[str, Any]) -> Call[JobCheck]:
     """Check a job of any kind without starting it; the result has the spec with defaults and an estimate."""
-    return Call("POST", "/jobs/validate", as_model(JobCheck), json=dict(spec))
-
-
-def train(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
-    """Start a training job."""
-    return submit({"kind": "train", **spec}, idempotency_key=idempotency_key)
+    return Call("POST", "/jobs/validate", as_model(JobCheck), json=dict(spec), safe=True)
 
 
 def compare(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
@@ -100,7 +95,7 @@ def resume(job_id: str) -> Call[Job]:
 
 def retry(job_id: str, *, idempotency_key: str | None = None) -> Call[Job]:
     """Start a new job with the spec of one that failed or was cancelled."""
-    return _control(job_id, "retry", idempotency_key)
+    return _control(job_id, "retry", idempotency(idempotency_key))
 
 
 def delete_job(job_id: str) -> Call[None]:
@@ -113,6 +108,5 @@ def events(job_id: str, *, after: int = 0) -> Pages[JobEvent]:
     return Pages(JobEvent, path_of("jobs", job_id, "events"), {"after": after}, cursor="after")
 
 
-def _control(job_id: str, action: str, idempotency_key: str | None = None) -> Call[Job]:
-    headers = idempotency(idempotency_key)
-    return Call("POST", path_of("jobs", job_id, action), as_model(Job), headers=headers)
+def _control(job_id: str, action: str, headers: Mapping[str, str] | None = None) -> Call[Job]:
+    return Call("POST", path_of("jobs", job_id, action), as_model(Job), headers=headers or {})

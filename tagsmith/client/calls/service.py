@@ -13,9 +13,13 @@ def create_key(
     expires_in_seconds: int | None = None,
     idempotency_key: str | None = None,
 ) -> Call[CreatedKey]:
-    """Create a key. The response is the only one that contains its token."""
+    """Create a key. The response is the only one that contains its token.
+
+    Without an `idempotency_key`, the call is not repeated after a lost connection: a second response has no token.
+    """
     body = {"name": name, "scopes": list(scopes), "expires_in_seconds": expires_in_seconds}
-    return Call("POST", "/keys", as_model(CreatedKey), json=body, headers=idempotency(idempotency_key))
+    headers = {} if idempotency_key is None else idempotency(idempotency_key)
+    return Call("POST", "/keys", as_model(CreatedKey), json=body, headers=headers)
 
 
 def keys() -> Pages[ApiKey]:
@@ -40,12 +44,12 @@ def audit(*, key: str | None = None) -> Pages[AuditEntry]:
 
 def liveness() -> Call[Liveness]:
     """Check that the server process responds."""
-    return Call("GET", "/livez", as_model(Liveness))
+    return Call("GET", "/livez", as_model(Liveness), patient=False)
 
 
 def readiness() -> Call[Readiness]:
     """Get what is ready and what is not. A server that cannot serve raises ApiError with status 503."""
-    return Call("GET", "/readyz", as_model(Readiness))
+    return Call("GET", "/readyz", as_model(Readiness), patient=False)
 
 
 def server_version() -> Call[ServerVersion]:

@@ -27,7 +27,7 @@ def tag(
     if (sentences is None) == (text is None):
         raise ValueError("Give sentences or text, and not both.")
     body = {"model": model, "output": output, **given(sentences=sentences, text=text), **options}
-    return Call("POST", "/tag", as_model(TagResponse), json=body)
+    return Call("POST", "/tag", as_model(TagResponse), json=body, safe=True)
 
 
 def tag_text(model: str, text: str, *, tokenizer: TokenizerName | None = None) -> Call[TaggedText]:
@@ -38,4 +38,4 @@ def tag_text(model: str, text: str, *, tokenizer: TokenizerName | None = None) -
     def tagged(response: httpx.Response) -> TaggedText:
         return TaggedText.of(text, read(response))
 
-    return Call("POST", "/tag", tagged, json=body)
+    return Call("POST", "/tag", tagged, json=body, safe=True)

@@ -9,7 +9,7 @@ from tagsmith.core.base.errors import Fault, Invalid, TooLarge
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import archive
 from tagsmith.core.corpus.formats.brat import BratReader, Conflicts
-from tagsmith.core.corpus.tokenizer import TokenRule
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tests.core.corpus.samples import contents, pieces, rows_of
 
 TEXT = "Dr. Ada Lovelace-Byron\nlives in London (UK).\n"
@@ -32,12 +32,16 @@ def read(
     *,
     max_text_bytes: int = 1 << 20,
     labelled: bool = True,
-    tokens: TokenRule = "words",
+    tokenizer: Tokenizer = Tokenizer("words", 1),  # noqa: B008  # immutable
     conflicts: Conflicts = "refuse",
     types: tuple[str, ...] = (),
 ) -> Corpus:
     reader = BratReader(
-        max_text_bytes=max_text_bytes, labelled=labelled, tokens=tokens, conflicts=conflicts, types=types
+        max_text_bytes=max_text_bytes,
+        labelled=labelled,
+        tokenizer=tokenizer,
+        conflicts=conflicts,
+        types=types,
     )
     for piece in pieces(data, 1000):
         reader.feed(piece)
@@ -82,7 +86,7 @@ def test_tokens_sentences_and_labels_of_a_document() -> None:
 def test_tokens_by_blanks_and_chosen_types() -> None:
     corpus = read(
         document("Ada (UK) a\u0301\u3000b", "T1\tPER 0 3\tAda", "T2\tLOC 5 7\tUK"),
-        tokens="blanks",
+        tokenizer=Tokenizer("blanks", 1),
         types=("PER",),
     )
     assert rows_of(corpus) == [[("Ada", "B-PER"), ("(UK)", "O"), ("a\u0301", "O"), ("b", "O")]]

@@ -48,13 +48,13 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "segmented",
             {"codign": "4"},
             "codign",
-            "not an option of segmented; its options: labels, repair, labelled, coding, tags",
+            "not an option of segmented; its options: labels, repair, labelled, tokenizer, coding, tags",
         ),
         (
             "conll",
             {"coding": "4"},
             "coding",
-            "not an option of conll; its options: labels, repair, labelled, names, columns",
+            "not an option of conll; its options: labels, repair, labelled, tokenizer, names, columns",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_format_is_added_with_one_file() -> None:
     assert rows_of(corpus) == [[("a", "X"), ("b", "Y")], [("c", "Z")]]
     assert list(formats.write(corpus, "a-toy")) == [b"toy"]
     assert formats.media_type("a-toy") == "text/csv"
-    assert set(formats.option_models()["a-toy"].model_fields) == {"labels", "repair", "labelled"}
+    assert set(formats.option_models()["a-toy"].model_fields) == {"labels", "repair", "labelled", "tokenizer"}
     formats.warm()
 
 

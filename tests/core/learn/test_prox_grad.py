@@ -60,7 +60,7 @@ def started(problem, spread=1e-3, seed=5):
     """Random weights, as they are and as the learner takes them."""
     start = np.random.default_rng(seed).normal(0, spread, (problem.rows, LABELS))
     start[problem.attributes : problem.blocks] *= problem.edges
-    if problem.seen_pairs:
+    if problem.existing.seen_pairs:
         start *= seen_marks(problem)
     values = np.zeros((len(start), problem.width))
     values[:, :LABELS] = start
@@ -69,7 +69,7 @@ def started(problem, spread=1e-3, seed=5):
 
 def masks(problem, template_sets):
     """Sets of groups of templates as sets of masks over the weights; groups of nothing left out."""
-    exists = seen_marks(problem) if problem.seen_pairs else np.ones((problem.rows, LABELS), bool)
+    exists = seen_marks(problem) if problem.existing.seen_pairs else np.ones((problem.rows, LABELS), bool)
     exists = exists.copy()
     if not problem.edges:
         exists[problem.attributes : problem.blocks] = False
@@ -154,7 +154,7 @@ def compared(spec, **variant):
                 eta0=spec.eta0,
                 start=start,
                 edges=problem.edges,
-                exists=seen_marks(problem) if problem.seen_pairs else None,
+                exists=seen_marks(problem) if problem.existing.seen_pairs else None,
             )
             return all_rows(trained(problem, 3, Exact(spec), init=init)), expected
     raise AssertionError("something ties in every problem")

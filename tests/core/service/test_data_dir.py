@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tagsmith.app.cli import main as command
+from tagsmith.cli import main as command
+from tagsmith.cli.errors import USER_ERROR
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.service import data_dir
 
@@ -40,7 +41,7 @@ def test_every_command_says_it_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     (tmp_path / "file").touch()
-    assert command.main([*arguments, "--data-dir", str(tmp_path / "file" / "below")]) == command.USER_ERROR
+    assert command.main([*arguments, "--data-dir", str(tmp_path / "file" / "below")]) == USER_ERROR
     said = capsys.readouterr().err
-    assert said.startswith("tagsmith: The data directory ")
+    assert said.startswith("The data directory ")
     assert "Traceback" not in said

@@ -4,6 +4,7 @@ import { at, call } from "../api.js";
 import { h } from "../dom.js";
 import { number, signed } from "../format.js";
 import { scoredCorpora, scoreOn } from "../evaluations.js";
+import { changedSentences } from "./changed-sentences.js";
 import { confirmed } from "./dialog.js";
 import { toast } from "./toast.js";
 
@@ -54,7 +55,8 @@ function consequences(name, alias, from, next, versions) {
   return h("div", { class: "consequences" },
     h("p", {}, h("strong", {}, `${name}@${alias}: ${from === undefined ? "new" : `v${from}`} → v${next.version}`)),
     h("ul", {}, ...scores),
-    before && h("p", { class: "quiet" }, `${before.trainer?.kind ?? "import"} → ${next.trainer?.kind ?? "import"}; ${number(before.active_features)} → ${number(next.active_features)} features`));
+    before && h("p", { class: "quiet" }, `${before.trainer?.kind ?? "import"} → ${next.trainer?.kind ?? "import"}; ${number(before.active_features)} → ${number(next.active_features)} features`),
+    before && changedSentences(name, from, next.version, next.corpus));
 }
 
 // What was shown is what is changed: if somebody moved the alias, or made it, meanwhile, nothing happens.

@@ -98,7 +98,7 @@ export async function show(box, { path: [, id] }, signal) {
     ...live.warnings.slice(0, 3).map((each) => h("p", { class: "warning" }, each)),
     facts([["Job", h("code", { title: job.id }, shortId(job.id))], ["Created", time(job.created_at)],
       job.finished_at && ["Finished", time(job.finished_at)],
-      ["Worked", seconds(job.worked_seconds)], job.spec.trainer?.kind && ["Trainer", job.spec.trainer.kind],
+      ["Worked", seconds(job.worked_seconds)], job.result?.corpus_name && ["Corpus", job.result.corpus_name], job.spec.trainer?.kind && ["Trainer", job.spec.trainer.kind],
       job.spec.features?.preset && ["Features", job.spec.features.preset],
       job.retry_of && ["Repeats", h("a", { href: to(["jobs", job.retry_of]) }, shortId(job.retry_of))]]));
   }

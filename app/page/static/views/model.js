@@ -107,7 +107,7 @@ export async function show(box, { path: [, name], query }, signal) {
     fill(detail, h("h2", { class: "section" }, `Version ${version.version}`), h("div", { class: "sides" },
       panel("Takes and gives", facts([
         ["Input", signature.text ? "text, or tokens" : `tokens with columns (${columnsOf(signature.columns)})`],
-        signature.tokenizer && ["Tokenizer", typeof signature.tokenizer === "string" ? signature.tokenizer : signature.tokenizer.name ?? JSON.stringify(signature.tokenizer)],
+        signature.tokenizer && ["Tokenizer", typeof signature.tokenizer === "string" ? signature.tokenizer : signature.tokenizer.pattern ?? signature.tokenizer.kind],
         ["Labels", typesOf(signature.labels).join(", ") || "–"],
         version.corpus && ["Trained on", h("a", { href: to(["corpora", version.corpus]) }, version.corpus_name ?? "its corpus")],
         version.job_id && ["Trained by", h("a", { href: to(["jobs", version.job_id]) }, "its job")],

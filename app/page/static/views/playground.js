@@ -62,7 +62,7 @@ export async function show(box, { query }, signal) {
       const version = await resolve(state.model, signal);
       const signature = await signatureOf(version, signal);
       state.takesText = signature.text;
-      state.example = signature.example ? tagging.typedOf(signature.example) : signature.text ? EXAMPLE : "";
+      state.example = signature.example ? tagging.typedOf(signature.example, signature.text) : signature.text ? EXAMPLE : "";
       hint.textContent = signature.text ? ""
         : `One token per line, with the columns ${signature.columns.join(", ")}; an empty line between sentences.`;
     } catch (error) {

@@ -74,6 +74,14 @@ def direction(problem: Problem, batch: int, dtype: Any) -> Direction:
     )
 
 
+class Total(IntEnum):
+    """How the costs of the wrong labels of a predicted sequence enter its loss."""
+
+    SUM = 0
+    ROOT = 1  # the square root of the sum
+    ONE = 2  # 1, however many are wrong
+
+
 class Rule(NamedTuple):
     """The parameters of an update rule."""
 
@@ -83,13 +91,20 @@ class Rule(NamedTuple):
     costs: Floats  # (labels,) cost of missing a gold label; empty unless `costly`
     costly: bool
     augmented: bool  # whether decoding maximises the loss; otherwise costs are added after decoding
+    total: int  # a `Total` value, for costs that are added after decoding
 
 
 def rule_of(
-    margin: Margin, limit: float, costs: Floats, *, averaged: bool = False, augmented: bool = True
+    margin: Margin,
+    limit: float,
+    costs: Floats,
+    *,
+    averaged: bool = False,
+    augmented: bool = True,
+    total: Total = Total.SUM,
 ) -> Rule:
     """Create a rule; `costs` may be empty."""
-    return Rule(int(margin), limit, averaged, costs, len(costs) > 0, augmented)
+    return Rule(int(margin), limit, averaged, costs, len(costs) > 0, augmented, int(total))
 
 
 @inlined
@@ -211,10 +226,19 @@ def violation(
             c.psi[row + y] = right
     loss = max(ch.viterbi(c.psi, n, own.scores, own.step, labels, width, decoded, ZERO) - gold, 0.0)
     if rule.costly and not rule.augmented:
+        wrong, cost = False, 0.0
         for t in range(n):
             y = data.gold[begin + t]
             if decoded[t] != y:
-                loss += rule.costs[y]
+                wrong = True
+                if rule.total == Total.SUM:
+                    loss += rule.costs[y]
+                else:
+                    cost += rule.costs[y]
+        if rule.total == Total.ROOT:
+            loss += sqrt(cost)
+        elif rule.total == Total.ONE and wrong:
+            loss += 1.0
     return loss
 
 

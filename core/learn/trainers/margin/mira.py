@@ -5,26 +5,15 @@
 
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 
-from tagsmith.core.learn.trainers.margin.costs import Costs
-from tagsmith.core.learn.trainers.margin.online import OnlineSpec
-from tagsmith.core.learn.trainers.margin.passive_aggressive import (
-    Aggressiveness,
-    PassiveAggressive,
-    Update,
-    Variant,
-)
+from tagsmith.core.learn.trainers.margin.passive_aggressive import StepSpec
 
 
-class MiraSpec(OnlineSpec):
-    """`C`, if given, caps a step according to `variant`; `update` and `costs` are the same as in PA."""
+class MiraSpec(StepSpec):
+    """`C`, if given, caps a step according to `variant`; the other fields are the same as in PA."""
 
     kind: Literal["mira"] = "mira"
-    C: Aggressiveness | None = None
-    variant: Variant = "I"
-    update: Update = "max-loss"
-    costs: Costs = Field(default_factory=dict)
 
     @field_validator("variant")
     @classmethod
@@ -32,7 +21,3 @@ class MiraSpec(OnlineSpec):
         if variant == "II" and info.data.get("C", 1.0) is None:
             raise ValueError("the second variant smooths the cap: give C")
         return variant
-
-    def make(self, threads: int) -> PassiveAggressive:
-        del threads
-        return PassiveAggressive(self, self.C, self.variant, self.update, self.costs)

@@ -39,6 +39,10 @@ class OnlineSpec(TrainerSpec):
     passes: Annotated[int, Field(ge=1, le=100_000)] = 10
     batch: Annotated[int, Field(ge=1, le=100_000)] = 1
 
+    @property
+    def calibrated(self) -> bool:
+        return False
+
     def state_bytes(self, sizes: Sizes, threads: int) -> int:
         del threads
         # Weights, and averages or variances; per row, the slot of its sum in the current update.

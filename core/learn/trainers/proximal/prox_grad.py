@@ -92,6 +92,10 @@ class ProxGradSpec(GroupsSpec):
             raise ValueError("give a strength or a budget, not both")
         return budget
 
+    @property
+    def calibrated(self) -> bool:
+        return self.loss == "crf"
+
     def make(self, threads: int) -> "ProxGrad":
         del threads
         return ProxGrad(self)

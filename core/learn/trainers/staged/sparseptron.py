@@ -64,6 +64,10 @@ class SparseptronSpec(GroupsSpec):
     def uses_threads(self) -> bool:
         return self.refit.uses_threads
 
+    @property
+    def calibrated(self) -> bool:
+        return self.refit.calibrated
+
     def make(self, threads: int) -> "Sparseptron":
         return Sparseptron(self, self.refit.make(threads))
 

@@ -39,7 +39,7 @@ def test_held_out_sentences_have_no_say_in_the_cutoff(cutoff: int) -> None:
     keys = whole.index.keys[kept]
     assert attributes_by_token(fold.train, keys) == attributes_by_token(alone.problem, alone.index.keys)
     assert attributes_by_token(fold.held_out, keys) == attributes_by_token(scored, alone.index.keys)
-    assert fold.train.seen_pairs
+    assert fold.train.existing.seen_pairs
     assert fold.train.labels == whole.problem.labels
     names = np.array(whole.problem.labels)
     assert names[fold.held_out.data.gold].tolist() == np.array(scored.labels)[scored.data.gold].tolist()

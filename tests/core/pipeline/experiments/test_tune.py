@@ -18,6 +18,7 @@ from tagsmith.core.pipeline.experiments import tune as module
 from tagsmith.core.pipeline.experiments.folds import parts
 from tagsmith.core.pipeline.experiments.series import EveryRunFailed
 from tagsmith.core.pipeline.experiments.tune import Tuned
+from tagsmith.core.pipeline.train import train as train_learning
 from tests.core.pipeline.experiments import runs
 from tests.training import train
 
@@ -215,7 +216,7 @@ def test_on_a_dev_corpus_the_scores_are_those_of_training_with_it_and_so_is_the_
     assert tuned.result["folds"] is None
     scores = []
     for candidate, row in zip(spec.candidates, tuned.result["table"], strict=True):
-        alone = train(candidate.learning, learn, dev)
+        _, alone = runs.driven(train_learning(candidate.learning, learn, dev))
         assert row["scores"] == [alone.metrics["dev"]["f1"]]
         assert (row["mean"], row["deviation"]) == (row["scores"][0], None)
         scores.append(row["mean"])

@@ -1,36 +1,20 @@
-"""Split text into tokens and sentences, for corpora and for texts to tag.
+"""Version 1 of the tokenizers, which models keep that were trained before versions.
 
 With "words" a token is a run of letters, digits and combining marks, or any other single character that is not a
-blank. With "blanks" tokens are separated by blanks. A line is a sentence.
+blank. With "blanks" tokens are separated by blanks. With "characters" every character but white space is a token. A
+line is a sentence.
 """
 
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagsmith.core.base.arrays import Places
-
-TokenRule = Literal["words", "blanks"]
+from tagsmith.core.corpus.text.kinds import code_points
 
 # Kinds of characters.
 _BLANK, _WORD, _OTHER = range(3)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TextTokens:
-    """The tokens and sentences of a text."""
-
-    starts: Places  # first character of each token
-    stops: Places  # character after each token
-    ends: Places  # tokens up to the end of each sentence
-
-
-def code_points(text: str) -> NDArray[np.uint32]:
-    """Return the code points of a text."""
-    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32, copy=False)
 
 
 def _kind(point: int) -> int:
@@ -40,11 +24,18 @@ def _kind(point: int) -> int:
     return _WORD if character.isalnum() or unicodedata.category(character)[0] == "M" else _OTHER
 
 
-def tokenize(text: str, rule: TokenRule) -> TextTokens:
-    """Return the tokens and sentences of a text. Each distinct character is classified once."""
+def _character_kind(point: int) -> int:
+    return _BLANK if chr(point).isspace() else _OTHER
+
+
+def split(
+    text: str, rule: Literal["words", "blanks", "characters", "pattern"]
+) -> tuple[Places, Places, Places]:
+    """Return the start and stop of each token, and the tokens up to the end of each sentence."""
     points = code_points(text)
     distinct, indices = np.unique(points, return_inverse=True)
-    kinds = np.array([_kind(point) for point in distinct.tolist()], np.int8)[indices]
+    kind_of = _character_kind if rule == "characters" else _kind
+    kinds = np.array([kind_of(point) for point in distinct.tolist()], np.int8)[indices]
     if rule == "blanks":
         kinds = np.minimum(kinds, _WORD)
     before = np.concatenate([np.full(1, _BLANK, np.int8), kinds[:-1]])
@@ -53,4 +44,4 @@ def tokenize(text: str, rule: TokenRule) -> TextTokens:
     stops = np.flatnonzero((kinds != _BLANK) & ((kinds != after) | (kinds == _OTHER))) + 1
     newlines = np.flatnonzero(points == 10)
     ends = np.unique(np.append(np.searchsorted(starts, newlines), starts.size))
-    return TextTokens(starts, stops, ends[ends > 0].astype(np.int64))
+    return starts, stops, ends[ends > 0].astype(np.int64)

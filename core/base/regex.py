@@ -74,6 +74,37 @@ class Regex:
     def _program(self) -> tuple[_Step, ...]:
         return tuple(parser_of(self.pattern, self.dialect).program())
 
+    def automaton(self) -> "Automaton":
+        """Return the expression as an automaton. Raises ValueError for anchors, which it cannot hold."""
+        program = self._program
+        if any(operation in (_START, _END) for operation, _, _ in program):
+            raise ValueError("The anchors ^ and $ are not supported here. Leave them out.")
+        takes = [step for step, (operation, _, _) in enumerate(program) if operation == _TAKE]
+        number_of = {step: number for number, step in enumerate(takes)}
+        tests = [program[step][1] or _any for step in takes]
+        begins = [0, *(program[step][2][0] for step in takes)]
+        return Automaton(tuple(tests), tuple(self._alternatives(step, number_of) for step in begins))
+
+    def _alternatives(self, step: int, number_of: dict[int, int]) -> tuple[int, ...]:
+        """Return the tests reachable from a step without taking a character, in order of preference; -1 is a match."""
+        found: list[int] = []
+        seen: set[int] = set()
+        stack = [step]
+        while stack:
+            here = stack.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            operation, _, targets = self._program[here]
+            if operation == _FOUND:
+                found.append(-1)
+                break  # no later alternative is ever preferred to a match
+            if operation == _TAKE:
+                found.append(number_of[here])
+            else:
+                stack.extend(reversed(targets))
+        return tuple(found)
+
     def find(self, text: str) -> str | None:
         """The leftmost match in the first `MAX_TEXT` characters, or None."""
         text = text[:MAX_TEXT]
@@ -100,6 +131,15 @@ class Regex:
                 ):
                     stack.extend(target * (size + 1) + at for target in reversed(targets))
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """States and the tests between them. State 0 is the start, and state q + 1 the one after test q."""
+
+    tests: tuple[_Test, ...]
+    #: For each state, the numbers of the tests to try, in order of preference; -1 is a match.
+    alternatives: tuple[tuple[int, ...], ...]
 
 
 class Parser(ABC):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagsmith.core.features.columns.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Regex, parser_of
+from tagsmith.core.base.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Regex, parser_of
 
 SETS = ["[ab]", "[^a]", r"[\db]", r"[^\w.]", r"[\W\-]", r"[\].a]", "[a-cb-d]", "[a-]", r"[\t-a]"]
 ATOMS = st.sampled_from(["a", "b", ".", *SETS, "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])

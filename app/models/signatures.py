@@ -1,0 +1,46 @@
+"""The signatures of versions, read from the headers of their model files."""
+
+import dataclasses
+from functools import lru_cache
+
+from tagsmith import wire
+from tagsmith.core.base import flat_file
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.model import file
+from tagsmith.core.model.use.signature import Signature, signature_of
+from tagsmith.core.registry import models
+from tagsmith.core.registry.models import VersionRow
+from tagsmith.core.store import blobs
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.paging import Page
+
+
+def signed(database: Database, row: VersionRow) -> wire.ModelVersion:
+    """Return a version with its signature."""
+    found = _signature(database, row.model, row.version, row.sha256)
+    made = wire.ModelVersion.model_validate(row)
+    if found is None:
+        return made
+    fields = dataclasses.asdict(found)
+    fields["example"] = {"model": f"{row.model}:{row.version}", **found.example}
+    return made.model_copy(update={"signature": wire.ModelSignature.model_validate(fields)})
+
+
+def signed_page(database: Database, page: Page[VersionRow]) -> Page[wire.ModelVersion]:
+    """Return a page of versions with their signatures."""
+    return Page([signed(database, row) for row in page.data], page.next_cursor)
+
+
+@lru_cache(maxsize=1024)
+def _signature(database: Database, model: str, number: int, sha256: str) -> Signature | None:
+    """Read the signature from the first bytes of the model file; None if they cannot be read.
+
+    The result never changes: the checksum is that of the file.
+    """
+    del sha256
+    try:
+        with database.read() as conn:
+            blob_id = models.blob_id(conn, model, number)
+        return signature_of(flat_file.header_of(blobs.stream(database, blob_id), file.MAGIC))
+    except (TagsmithError, blobs.CorruptBlobError, ValueError, KeyError, TypeError):
+        return None

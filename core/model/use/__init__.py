@@ -1,0 +1,1 @@
+"""Using a model: what it takes, its signature, and tagging text."""

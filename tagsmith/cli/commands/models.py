@@ -1,0 +1,397 @@
+"""`models`: list, show, promote, roll back, compare, export, import and delete models."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagsmith.cli import complete, following, output, results
+from tagsmith.cli.connection import connected, version_of
+from tagsmith.cli.errors import CommandError
+from tagsmith.cli.options import ListOptions, LocalOptions, ServerOptions, command, group
+
+if TYPE_CHECKING:
+    from tagsmith.client import Client
+    from tagsmith.wire import ModelInfo, ModelVersion
+
+SUFFIX = ".tagsmith"
+#: Metrics that `diff` lists; counts are in --json.
+SCORES = ("f1", "accuracy", "precision", "recall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(ServerOptions):
+    """A command for one model or version."""
+
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="name, name:3 or name@alias.", autocompletion=complete.models),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowModelOptions(LocalOptions):
+    """Options of `models show`."""
+
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="name, name:3, name@alias; a file with --local.",
+            autocompletion=complete.models,
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AliasOptions(ModelOptions):
+    """A command that moves an alias."""
+
+    alias: Annotated[str, typer.Option(metavar="NAME", help="The alias to move.")] = "champion"
+    reason: Annotated[
+        str | None, typer.Option("--reason", "-m", metavar="TEXT", help="Why; kept in the history.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromoteOptions(AliasOptions):
+    """Options of `models promote`."""
+
+    force: Annotated[
+        bool, typer.Option("--force", help="Move against the policy of the model; needs --reason.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollbackOptions(AliasOptions):
+    """Options of `models rollback`."""
+
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Moves to undo (1).")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions(ListOptions, ModelOptions):
+    """Options of `models history`."""
+
+    alias: Annotated[str, typer.Option(metavar="NAME", help="Whose moves to list.")] = "champion"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions(ServerOptions):
+    """Options of `models diff`."""
+
+    base: Annotated[str, typer.Argument(metavar="BASE", help="name:1", autocompletion=complete.models)]
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="name:2, or 2")]
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Weights to list.")] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(ModelOptions):
+    """Options of `models export`."""
+
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: NAME-VERSION.tagsmith")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(ServerOptions):
+    """Options of `models import`."""
+
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model that gets the version.")]
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A model of Tagsmith, CRFsuite, CRF++ (text) or Wapiti.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveModelOptions(ModelOptions):
+    """Options of `models rm`."""
+
+    force: Annotated[bool, typer.Option("--force", help="Also drop its aliases.")] = False
+
+
+def show_all(options: ListOptions) -> int:
+    """List models, newest first."""
+    with connected(options.url) as client:
+        models = []
+        for model in client.models():
+            models.append(model)
+            if len(models) == options.limit:
+                break
+        if options.as_json:
+            output.print_json(models)
+            return 0
+        rows = [_row(client, model, dates=options.dates) for model in models]
+    headers = ["MODEL", "VERSIONS", "SERVED", "DEV SCORE", "SIZE", "ALIASES", "CREATED"]
+    empty = "No model yet. Train one: tagsmith train data.conll --model ner"
+    output.print_table(headers, rows, right=["VERSIONS", "SERVED", "DEV SCORE", "SIZE"], empty=empty)
+    return 0
+
+
+def show(options: ShowModelOptions) -> int:
+    """Show a model with its versions, or one version with its scores."""
+    if options.local:
+        from tagsmith.cli.local import showing  # noqa: PLC0415
+
+        return showing.show(Path(options.model), as_json=options.as_json)
+    with connected(options.url) as client:
+        if ":" in options.model or "@" in options.model:
+            name, number = version_of(client, options.model)
+            version = client.version(name, number)
+            if options.as_json:
+                output.print_json(version)
+            else:
+                _print_version(version)
+            return 0
+        model = client.model(options.model)
+        versions = list(client.versions(options.model))
+    if options.as_json:
+        output.print_json({**output.plain(model), "versions": output.plain(versions)})
+        return 0
+    output.say(f"[bold]{output.escaped(model.name)}[/]  created {output.when(model.created_at)}")
+    _print_versions(model, versions)
+    return 0
+
+
+def promote(options: PromoteOptions) -> int:
+    """Let an alias point to a version. Requests for the model then use it."""
+    with connected(options.url) as client:
+        name, number = _exact_version(client, options.model)
+        before = client.model(name).aliases.get(options.alias)
+        alias = client.promote(name, number, options.alias, reason=options.reason, force=options.force)
+    if options.as_json:
+        output.print_json(alias)
+        return 0
+    old = f"v{before} -> " if before else ""
+    output.say(f"{output.escaped(name)}@{output.escaped(options.alias)}: {old}[bold]v{alias.version}[/]")
+    if before and before != alias.version:
+        output.say(f"[dim]Back:[/]  tagsmith models rollback {name}")
+    return 0
+
+
+def rollback(options: RollbackOptions) -> int:
+    """Return an alias to the version before."""
+    with connected(options.url) as client:
+        before = client.alias(options.model, options.alias).version
+        alias = client.rollback(options.model, options.alias, reason=options.reason, steps=options.steps)
+    if options.as_json:
+        output.print_json(alias)
+    else:
+        name = f"{output.escaped(options.model)}@{output.escaped(options.alias)}"
+        output.say(f"{name}: v{before} -> [bold]v{alias.version}[/]")
+    return 0
+
+
+def history(options: HistoryOptions) -> int:
+    """List the moves of an alias, newest first: when, who, why."""
+    with connected(options.url) as client:
+        moves = client.history(options.model, options.alias)[: options.limit]
+    if options.as_json:
+        output.print_json(moves)
+        return 0
+    rows = [
+        [
+            output.escaped(options.alias) if number == 0 else "",
+            str(move.seq),
+            output.when(move.at, dates=options.dates),
+            move.action,
+            f"{move.from_version or '-'} -> {move.to_version}",
+            output.escaped(move.actor or ""),
+            output.escaped(move.reason or ""),
+        ]
+        for number, move in enumerate(moves)
+    ]
+    output.print_table(["ALIAS", "MOVE", "WHEN", "ACTION", "VERSION", "BY", "REASON"], rows, right=["MOVE"])
+    return 0
+
+
+def diff(options: DiffOptions) -> int:
+    """Compare two versions of a model: scores, spec, weights."""
+    with connected(options.url) as client:
+        name, base = version_of(client, options.base)
+        wanted = f"{name}:{options.head}" if options.head.isdigit() else options.head
+        other, head = version_of(client, wanted)
+        if other != name:
+            raise CommandError(
+                f"{options.base} and {options.head} are different models. Compare them with `tagsmith eval`."
+            )
+        found = client.compare_versions(name, base, head, top=options.top)
+    if options.as_json:
+        output.print_json(found)
+        return 0
+    numbers = [f"v{base}", f"v{head}", "CHANGE"]
+    rows = [
+        [
+            each.name,
+            *(f"{value:,.2f}" if value is not None else "-" for value in (each.base, each.head, each.change)),
+        ]
+        for each in found.metrics
+        if each.name.rsplit(".", 1)[-1] in SCORES
+    ]
+    output.print_table(["METRIC", *numbers], rows, right=numbers, empty="They have no scores.")
+    output.say()
+    changed = [[_field_name(each.pointer), _value(each.base), _value(each.head)] for each in found.spec]
+    output.print_table(["SPEC", *numbers[:2]], changed, empty="The specs are equal.")
+    output.say()
+    weights = found.weights
+    output.say(
+        f"weights: {weights.added:,} added, {weights.removed:,} removed, {weights.changed:,} changed, "
+        f"{weights.unchanged:,} equal"
+    )
+    top = [
+        [
+            output.escaped(each.feature or "(transition)"),
+            output.escaped(f"{each.before} {each.label}" if each.before else each.label),
+            f"{each.base:+.3f}",
+            f"{each.head:+.3f}",
+        ]
+        for each in weights.top
+    ]
+    output.print_table(["FEATURE", "LABEL", *numbers[:2]], top, right=numbers[:2])
+    return 0
+
+
+def export(options: ExportOptions) -> int:
+    """Write the model file of a version, for --local and for `Tagger.open`."""
+    with connected(options.url) as client:
+        name, number = version_of(client, options.model)
+        content = client.artifact(name, number)
+    path = options.out or Path(f"{name}-{number}{SUFFIX}")
+    path.write_bytes(content)
+    if options.as_json:
+        output.print_json({"model": name, "version": number, "file": str(path), "size_bytes": len(content)})
+    else:
+        output.say(f"Wrote {output.escaped(path)} ({output.size(len(content))}).")
+        output.say(f"[dim]Use it:[/]  tagsmith tag --local {output.escaped(path)} < input")
+    return 0
+
+
+def import_file(options: ImportOptions) -> int:
+    """Publish a model file as the next version of a model."""
+    with connected(options.url) as client:
+        version = client.import_model(options.name, options.file)
+    if options.as_json:
+        output.print_json(version)
+    else:
+        reference = f"{version.model}:{version.version}"
+        output.say(f"Imported [bold]{output.escaped(reference)}[/]: {version.active_features:,} features.")
+        results.print_steps(
+            ("Try it:", f'echo "Some text" | tagsmith tag {reference}'),
+            ("Serve it:", f"tagsmith models promote {reference}"),
+        )
+    return 0
+
+
+def remove(options: RemoveModelOptions) -> int:
+    """Delete a version (name:3) or a model with all versions (name)."""
+    name, colon, number = options.model.partition(":")
+    with connected(options.url) as client:
+        if colon:
+            client.delete_version(*version_of(client, options.model))
+        else:
+            following.delete(client, "models", name, force=options.force)
+    if not options.as_json:
+        output.say(f"Deleted {output.escaped(name)}{colon}{number}.")
+    return 0
+
+
+def _field_name(pointer: str) -> str:
+    return output.escaped(pointer.strip("/").replace("/", "."))
+
+
+def _value(value: object) -> str:
+    return "-" if value is None else output.escaped(value)
+
+
+def _exact_version(client: "Client", reference: str) -> tuple[str, int]:
+    """A version to promote; of a bare name the newest one."""
+    if ":" in reference or "@" in reference:
+        return version_of(client, reference)
+    latest = client.model(reference).latest
+    if latest is None:
+        raise CommandError(f"{reference} has no version. Train one with `tagsmith train`.")
+    return reference, latest
+
+
+def _row(client: "Client", model: "ModelInfo", *, dates: bool) -> list[str]:
+    served = model.aliases.get("champion") or model.latest
+    version = None if served is None else client.version(model.name, served)
+    return [
+        f"[bold]{output.escaped(model.name)}[/]",
+        str(model.version_count),
+        f"v{served}" if served else "",
+        _score(version),
+        output.size(version.size_bytes) if version else "",
+        ", ".join(f"{output.escaped(alias)} v{number}" for alias, number in model.aliases.items()),
+        output.when(model.created_at, dates=dates),
+    ]
+
+
+def _score(version: "ModelVersion | None") -> str:
+    score = output.score_of((version.metrics or {}).get("dev")) if version else None
+    return f"{score[0]} {score[1]:.2f}" if score else ""
+
+
+def _print_versions(model: "ModelInfo", versions: "list[ModelVersion]") -> None:
+    headers = ["VERSION", "DEV SCORE", "FEATURES", "SIZE", "TRAINER", "TRAINED", "ALIASES"]
+    pointing: dict[int, list[str]] = {}
+    for alias, number in model.aliases.items():
+        pointing.setdefault(number, []).append(alias)
+    rows = [
+        [
+            f"{model.name}:{version.version}",
+            _score(version),
+            f"{version.active_features:,}",
+            output.size(version.size_bytes),
+            str(version.trainer.get("kind", "")),
+            output.when(version.created_at),
+            f"[green]{', '.join(pointing.get(version.version, []))}[/]",
+        ]
+        for version in versions
+    ]
+    output.print_table(headers, rows, right=["DEV SCORE", "FEATURES", "SIZE"])
+
+
+def _print_version(version: "ModelVersion") -> None:
+    output.say(
+        f"[bold]{output.escaped(version.model)}:{version.version}[/]  trained {output.when(version.created_at)}"
+    )
+    facts = [
+        f"trainer {version.trainer.get('kind', '')}",
+        f"{version.active_features:,} features",
+        output.size(version.size_bytes),
+        f"{output.duration(version.train_seconds)} of training",
+        f"corpus {getattr(version, 'corpus_name', None) or version.corpus or 'unknown'}",
+        f"seed {version.seed}",
+    ]
+    output.say("  " + " · ".join(facts))
+    if dev := version.metrics.get("dev"):
+        output.say("[dim]on dev[/]")
+        results.print_scores(dev)
+    for evaluation in getattr(version, "evaluations", None) or ():
+        about = output.plain(evaluation)
+        name = about.get("corpus_name") or about.get("corpus")
+        output.say(f"[dim]on[/] {output.escaped(name)}: {about['metric']} [bold]{about['score']:.2f}[/]")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    models = group("models", "List, serve, compare, export and import models.")
+    command(models, "ls")(show_all)
+    command(models, "show")(show)
+    command(models, "promote")(promote)
+    command(models, "rollback")(rollback)
+    command(models, "history")(history)
+    command(models, "diff")(diff)
+    command(models, "export")(export)
+    command(models, "import")(import_file)
+    command(models, "rm")(remove)
+    app.add_typer(models, name="models", rich_help_panel="Manage")

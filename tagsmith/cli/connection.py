@@ -1,0 +1,124 @@
+"""The server behind a command, and how references are resolved: files, names, short ids."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tagsmith.cli import config, recognition
+from tagsmith.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from tagsmith.client import ApiError, Client
+    from tagsmith.wire import CorpusInfo
+
+#: Uploads and the first request to a model that is not loaded take a while. Nothing takes longer than this.
+TIMEOUT_S = 60.0
+#: Characters of an id that are shown and accepted.
+SHORT_ID = 6
+
+
+@contextmanager
+def connected(url: str | None, *, timeout_s: float = TIMEOUT_S) -> "Iterator[Client]":
+    """Open a client of the chosen server."""
+    from tagsmith.client import Client  # noqa: PLC0415
+
+    with Client(config.chosen_url(url), key=config.chosen_key(), timeout_s=timeout_s) as client:
+        yield client
+
+
+def job_id(client: "Client", reference: str) -> str:
+    """Return the id of a job that is given by its id or by the last characters of it."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return client.job(reference).id
+    except ApiError as error:
+        if not _is_unknown(error) or reference.startswith("job_"):
+            raise
+    found = [job.id for job in client.jobs() if job.id.endswith(reference)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandError(f"Several jobs end in {reference}: {', '.join(found[:5])}. Give more characters.")
+    raise CommandError(f"There is no job {reference}. `tagsmith jobs ls` lists them.")
+
+
+def corpus_of(client: "Client", reference: str) -> "CorpusInfo":
+    """Return a corpus that is given by its id, its name (the newest upload) or `name:2`."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return client.corpus(reference)
+    except ApiError as error:
+        if not _is_unknown(error) or reference.startswith("crp_"):
+            raise
+    name, _, number = reference.replace("@", ":").partition(":")
+    uploads = [corpus for corpus in client.corpora() if corpus.name == name]
+    if number.isdigit():
+        uploads = uploads[::-1][int(number) - 1 : int(number)]
+    if not uploads:
+        raise CommandError(
+            f"{reference} is neither a file nor a corpus of the server. `tagsmith corpora ls` lists the corpora."
+        )
+    return uploads[0]
+
+
+def given_corpus(
+    client: "Client",
+    reference: str,
+    format: str | None,  # noqa: A002  # the word of the command line
+    options: dict[str, str],
+    name: str | None = None,
+) -> "CorpusInfo":
+    """Upload what is a file; find what is not."""
+    path = Path(reference)
+    if path.is_file():
+        return uploaded(client, path, format, options, name)
+    if "/" in reference or path.suffix in recognition.SUFFIXES:
+        raise CommandError(f"There is no file {reference}.")
+    return corpus_of(client, reference)
+
+
+def uploaded(
+    client: "Client",
+    path: Path,
+    format: str | None,  # noqa: A002  # the word of the command line
+    options: dict[str, str],
+    name: str | None = None,
+) -> "CorpusInfo":
+    """Upload a file. Its format is recognised by its content if it is not given."""
+    source, inner = recognition.plain_source(path)
+    chosen = format or recognition.format_of(path)
+    return client.upload(source, name or inner, chosen, options)
+
+
+def version_of(client: "Client", reference: str) -> tuple[str, int]:
+    """Return model and version of `name`, `name:3`, `name@alias`."""
+    name, colon, number = reference.partition(":")
+    if colon:
+        if not number.isdigit():
+            raise CommandError(f"{reference}: the version must be a number, as in {name}:3.")
+        return name, int(number)
+    name, at, alias = reference.partition("@")
+    model = client.model(name)
+    if at:
+        if alias not in model.aliases:
+            known = ", ".join(model.aliases) or "none"
+            raise CommandError(f"{name} has no alias {alias}. Its aliases: {known}.")
+        return name, model.aliases[alias]
+    chosen = model.aliases.get("champion") or model.latest
+    if chosen is None:
+        raise CommandError(f"{name} has no version. Train one with `tagsmith train`.")
+    return name, chosen
+
+
+def wait_between_tries() -> None:
+    """Pause before a request is repeated."""
+    time.sleep(0.1)
+
+
+def _is_unknown(error: "ApiError") -> bool:
+    """Whether the server does not know the id, or does not take it for one."""
+    return error.status in (404, 422)

@@ -1,0 +1,183 @@
+"""Errors as one sentence, the places that are wrong, and what to do. A traceback is a bug."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tagsmith.cli import complete
+
+if TYPE_CHECKING:
+    from tagsmith.client import ApiError
+
+#: Exit codes: what the caller can correct, and what went wrong elsewhere (a failed job, a server that is away).
+USER_ERROR = 2
+FAILURE = 1
+INTERRUPTED = 130
+
+#: The most places that are shown.
+MAX_PLACES = 10
+
+
+class CommandError(Exception):
+    """Something that the caller has to know, in a sentence that says what to do."""
+
+    def __init__(self, message: str, places: Sequence[str] = (), *, code: int = USER_ERROR) -> None:
+        super().__init__(message)
+        self.message = message
+        self.places = tuple(places)
+        self.exit_code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An error as it is printed."""
+
+    message: str
+    places: tuple[str, ...] = ()
+    exit_code: int = USER_ERROR
+
+
+def unknown(what: str, wrong: str, known: Sequence[str], hint: str = "") -> CommandError:
+    """The error for a name that does not exist, with the name that was probably meant."""
+    meant = complete.suggestion(wrong, known)
+    guess = f" Did you mean {meant}?" if meant else f" Known: {', '.join(known)}." if known else ""
+    return CommandError(f'Unknown {what} "{wrong}".{guess}{f"  ({hint})" if hint else ""}')
+
+
+def shown(error: Exception) -> Shown | None:
+    """Return what to print for an error, or None if it is a bug whose traceback is needed."""
+    for describe in (_own, _of_typer, _of_core, _of_files, _of_packages, _of_server):
+        if (found := describe(error)) is not None:
+            return found
+    return None
+
+
+def _own(error: Exception) -> Shown | None:
+    if isinstance(error, CommandError):
+        return Shown(error.message, error.places, error.exit_code)
+    return None
+
+
+def _of_typer(error: Exception) -> Shown | None:
+    """An option that does not exist, a missing argument and the like."""
+    if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
+        return None
+    message = str(error.format_message()).replace("\n", " ").strip()
+    wrong, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if wrong and known and (meant := complete.suggestion(wrong, known)):
+        message = f"No such option {wrong}. Did you mean {meant}?"
+    context = getattr(error, "ctx", None)
+    places = [f"See: {context.command_path} --help"] if context is not None else []
+    return Shown(message if message.endswith((".", "?", ")")) else f"{message}.", tuple(places))
+
+
+def _of_core(error: Exception) -> Shown | None:
+    if not hasattr(error, "faults") or not hasattr(error, "message"):
+        return None
+    places = [
+        _place(
+            {
+                "detail": fault.reason,
+                "line": fault.line,
+                "pointer": fault.pointer,
+                "parameter": fault.parameter,
+            }
+        )
+        for fault in error.faults
+    ]
+    return Shown(_suggested(str(error.message), places), _limited(places))
+
+
+def _of_files(error: Exception) -> Shown | None:
+    if isinstance(error, UnicodeDecodeError):
+        return Shown(
+            f"The input is not UTF-8: byte {error.start} cannot be read. Convert it, for example with iconv."
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        name = error.filename if isinstance(error.filename, str) else str(error.filename)
+        return Shown(f"{name}: {error.strerror}.")
+    return None
+
+
+def _of_packages(error: Exception) -> Shown | None:
+    """A command of the server, where only the client and the engine are installed."""
+    if not isinstance(error, ModuleNotFoundError) or (error.name or "tagsmith").startswith("tagsmith"):
+        return None
+    return Shown(
+        f"This command needs the server, which is not installed ({error.name} is missing). "
+        "Run: pip install 'tagsmith[server]'"
+    )
+
+
+def _of_server(error: Exception) -> Shown | None:
+    if type(error).__module__.split(".")[0] not in ("httpx", "tagsmith"):
+        return None
+    import httpx  # noqa: PLC0415
+
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    if isinstance(error, httpx.InvalidURL):
+        return Shown(f"The address of the server is not valid: {error}. Correct --url.")
+    if isinstance(error, httpx.HTTPError):
+        return _unreachable(error, away=isinstance(error, httpx.ConnectError))
+    return _problem(error) if isinstance(error, ApiError) else None
+
+
+def _unreachable(error: Any, *, away: bool) -> Shown:
+    """A server that does not answer, or no longer."""
+    from tagsmith.cli import config  # noqa: PLC0415
+
+    request = getattr(error, "_request", None)
+    url = f"{request.url.scheme}://{request.url.netloc.decode()}" if request else config.chosen_url(None)
+    message = f"Nothing answers at {url}. Start a server with `tagsmith up`, or use --local."
+    if not away:
+        message = f"The connection to {url} broke: {str(error) or type(error).__name__}."
+    return Shown(message, exit_code=FAILURE)
+
+
+def _problem(error: "ApiError") -> Shown:
+    """What a server refused."""
+    from tagsmith.cli import config  # noqa: PLC0415
+
+    if error.status == 401:
+        message = f'The server needs a key. Set TAGSMITH_KEY, or write `key = "..."` to {config.path()}.'
+        return Shown(message, (error.detail,))
+    places = [_place(each) for each in error.errors]
+    internal = error.status >= 500
+    if internal and error.request_id:
+        places.append(f"request {error.request_id}")
+    message = _suggested(error.detail, places)
+    return Shown(message, _limited(places), FAILURE if internal else USER_ERROR)
+
+
+def _place(location: Mapping[str, Any]) -> str:
+    """Where a fault is, in words, and what it is."""
+    parts = []
+    pointer = location.get("pointer")
+    if pointer:
+        parts.append(".".join(pointer.strip("/").split("/")).replace("~1", "/").replace("~0", "~"))
+    if location.get("parameter"):
+        parts.append(str(location["parameter"]))
+    if location.get("line"):
+        parts.append(f"line {location['line']:,}")
+    where = ", ".join(parts)
+    detail = str(location.get("detail", ""))
+    return f"{where}: {detail}" if where else detail
+
+
+def _limited(places: Sequence[str]) -> tuple[str, ...]:
+    rest = len(places) - MAX_PLACES
+    return (*places[:MAX_PLACES], *([f"and {rest} more"] if rest > 0 else []))
+
+
+def _suggested(message: str, places: list[str]) -> str:
+    """Shorten pydantic's list of expected names to the one that was probably meant."""
+    for number, place in enumerate(places):
+        found = re.match(r"(.*?): Input tag '(.*?)' found using .* expected tags: (.*)$", place, re.DOTALL)
+        if found:
+            known = re.findall(r"'([^']+)'", found[3])
+            meant = complete.suggestion(found[2], known)
+            guess = f"Did you mean {meant}?" if meant else f"Known: {', '.join(known)}."
+            places[number] = f'{found[1]}: unknown "{found[2]}". {guess}'
+    return message if message.endswith((".", "?", "!")) else f"{message}."

@@ -1,0 +1,96 @@
+"""Jobs of a server from the outside: follow one to its end, print its result, delete things."""
+
+from typing import TYPE_CHECKING, Any
+
+from tagsmith.cli import output, results
+from tagsmith.cli.errors import FAILURE, INTERRUPTED, CommandError
+from tagsmith.cli.watching import ProgressLine
+
+if TYPE_CHECKING:
+    from tagsmith.client import Client
+    from tagsmith.wire import Job
+
+
+def followed(client: "Client", job: "Job", *, as_json: bool, live: bool) -> int:
+    """Follow a job and print its result. Ctrl-C leaves the job running and says how to return to it."""
+    with ProgressLine(live=live, stderr=as_json) as line:
+        try:
+            _follow(client, job, line)
+        except KeyboardInterrupt:
+            line.__exit__(None, None, None)
+            _detached(job)
+            return INTERRUPTED
+    job = client.job(job.id)
+    if as_json:
+        output.print_json(job)
+        return 0 if job.state == "succeeded" else FAILURE
+    if job.state == "succeeded":
+        print_result(client, job)
+        return 0
+    raise failure_of(job)
+
+
+def _follow(client: "Client", job: "Job", line: ProgressLine) -> None:
+    for event in client.follow(job.id):
+        if event.type in ("progress", "pass"):
+            line.update(event.data, pass_done=event.type == "pass")
+        elif event.type == "message":
+            line.message(event.message, warning=getattr(event, "level", "info") == "warning")
+
+
+def print_result(client: "Client", job: "Job") -> None:
+    """Print what a job has achieved, or why it failed."""
+    if job.state != "succeeded" or job.result is None:
+        if job.state == "failed":
+            output.say(f"[red]{output.escaped(failure_of(job).message)}[/]")
+        return
+    if job.kind == "train":
+        results.print_trained(job.result, "", job.worked_seconds)
+        results.print_next_steps(job.result, takes_text=_takes_text(client, job))
+    elif job.kind == "evaluate":
+        results.print_evaluation(job.result)
+    elif job.kind == "compare":
+        results.print_comparison(job.result)
+    elif job.kind == "tune":
+        results.print_search(job.result, takes_text=_takes_text(client, job))
+    elif job.kind == "tag":
+        output.say(f"Tagged. The text is at /jobs/{job.id}/output of the API.")
+    else:
+        output.print_json(job.result)
+
+
+def _takes_text(client: "Client", job: "Job") -> bool:
+    """Whether the tokens of a trained model are words and nothing else. A deleted corpus leaves this open."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return len(client.corpus(job.spec["corpus"]).columns) == 1
+    except ApiError:
+        return True
+
+
+def failure_of(job: "Job") -> CommandError:
+    """The error of a job that did not succeed."""
+    error: dict[str, Any] = job.error or {}
+    reason = error.get("message") or error.get("detail") or error.get("code") or ""
+    name = f"Job {output.short_id(job.id)}"
+    if job.state == "cancelled":
+        return CommandError(f"{name} was cancelled.", code=FAILURE)
+    places = [str(each.get("detail") or each.get("reason") or each) for each in error.get("errors") or ()]
+    return CommandError(f"{name} failed: {reason or 'see its events'}", places, code=FAILURE)
+
+
+def delete(client: "Client", *path: str, force: bool = False) -> None:
+    """Delete what is at a path of the API."""
+    from tagsmith.client.call import Call, as_nothing, path_of  # noqa: PLC0415
+
+    client.send(Call("DELETE", path_of(*path), as_nothing, {"force": "true"} if force else {}))
+
+
+def _detached(job: "Job") -> None:
+    short = output.short_id(job.id)
+    output.say(
+        f"Detached; the job goes on.  [dim]Watch:[/] tagsmith jobs watch {short}   "
+        f"[dim]Cancel:[/] tagsmith jobs cancel {short}",
+        stderr=True,
+    )

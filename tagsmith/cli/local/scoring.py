@@ -1,0 +1,46 @@
+"""`tagsmith eval --local`: score model files on a labelled file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tagsmith.cli import output, results
+from tagsmith.cli.errors import CommandError
+from tagsmith.cli.local import reading
+from tagsmith.core.base.steps import finished
+from tagsmith.core.pipeline import versions
+
+#: As the `evaluate` job has by default.
+RESAMPLES, CONFIDENCE, SEED = 10_000, 0.95, 1
+
+
+@dataclass(frozen=True, slots=True)
+class LocalScoring:
+    """Which models to score, and on what."""
+
+    models: Sequence[Path]
+    corpus: Path
+    format: str | None
+    options: dict[str, str]
+    as_json: bool
+
+
+def run(given: LocalScoring) -> int:
+    """Score models and test their differences for significance."""
+    corpus = reading.read(given.corpus, given.format, given.options).corpus
+    if corpus.labels is None:
+        raise CommandError(f"{given.corpus} has no labels to compare with.")
+    taggings = [
+        finished(versions.tag_corpus(str(path), reading.tagger_of(path), corpus)) for path in given.models
+    ]
+    pairs = finished(versions.compare_all(taggings, RESAMPLES, CONFIDENCE, SEED))
+    scored: list[dict[str, Any]] = [
+        {"model": tagging.name, "metrics": tagging.metrics.as_dict()} for tagging in taggings
+    ]
+    result = {"corpus": str(given.corpus), "models": scored, "pairs": pairs}
+    if given.as_json:
+        output.print_json(result)
+    else:
+        results.print_evaluation(result)
+    return 0

@@ -1,0 +1,118 @@
+"""Job specs from options: a spec file first, then the options that change it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tagsmith.cli import complete, recognition
+from tagsmith.cli.errors import CommandError, unknown
+from tagsmith.cli.options import FeatureOptions
+
+DEFAULT_TRAINER = "sgd-l1"
+
+
+def base(options: FeatureOptions) -> dict[str, Any]:
+    """Return the spec file, with features, seed and threads of the options."""
+    spec = read(options.spec) if options.spec else {}
+    if options.preset is not None and options.template is not None:
+        raise CommandError("Give --preset or --template, not both.")
+    if options.preset is not None:
+        known = complete.presets()
+        if options.preset not in known and complete.suggestion(options.preset, known):
+            raise unknown("preset", options.preset, known)
+        spec["features"] = _without(spec.get("features"), "templates", "syntax") | {"preset": options.preset}
+    if options.template is not None:
+        text = options.template.read_text(encoding="utf-8-sig")
+        syntax = recognition.template_syntax(text)
+        spec["features"] = _without(spec.get("features"), "preset") | {"templates": text, "syntax": syntax}
+    for name in ("seed", "threads"):
+        if (value := getattr(options, name)) is not None:
+            spec[name] = value
+    return spec
+
+
+def with_trainer(spec: dict[str, Any], kind: str | None, passes: int | None) -> dict[str, Any]:
+    """Set the trainer of a spec. A kind replaces the whole trainer of the spec file."""
+    trainer = spec.get("trainer")
+    if kind is not None:
+        trainer = {"kind": checked_trainer(kind)}
+    elif isinstance(trainer, str):
+        trainer = {"kind": checked_trainer(trainer)}
+    trainer = trainer or {"kind": DEFAULT_TRAINER}
+    return {**spec, "trainer": {**trainer, **({} if passes is None else {"passes": passes})}}
+
+
+def checked_trainer(kind: str) -> str:
+    """Return the kind of a trainer, or say which one was meant. A server may know more kinds than this program."""
+    known = complete.trainers()
+    if kind not in known and complete.suggestion(kind, known) is not None:
+        raise unknown("trainer", kind, known, f"tagsmith trainers lists all {len(known)}")
+    return kind
+
+
+def with_settings(spec: dict[str, Any], settings: Iterable[str] | None) -> dict[str, Any]:
+    """Set fields of a spec: `trainer.l1=0.3`. Values are YAML."""
+    for setting in settings or ():
+        path, value = _pair(setting, "--set", "trainer.l1=0.3")
+        *parents, leaf = path.split(".")
+        place = spec
+        for parent in parents:
+            inner = place.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                raise CommandError(f"--set {setting}: {parent} is not an object in the spec.")
+            place = inner
+        place[leaf] = _yaml(value, f"--set {setting}")
+    return spec
+
+
+def options_of(pairs: Iterable[str] | None, *, repair: bool = False) -> dict[str, str]:
+    """Return the options of a format that are given as `name=value`."""
+    found = dict(_pair(pair, "--option", "labels=bioes") for pair in pairs or ())
+    return found | ({"repair": "true"} if repair else {})
+
+
+def choices_of(text: str) -> dict[str, list[Any]]:
+    """Return a field and the values to try: `trainer.l1=0.1,0.3,1`."""
+    field, values = _pair(text, "--search", "trainer.l1=0.1,0.3,1")
+    return {field: [_yaml(each, f"--search {text}") for each in values.split(",")]}
+
+
+def fraction_of(text: str) -> float | None:
+    """Return the fraction that a text says, or None if it is not a number."""
+    try:
+        fraction = float(text)
+    except ValueError:
+        return None
+    if not 0.0 < fraction < 1.0:
+        raise CommandError(f"--dev {text}: a part to hold out is between 0 and 1, for example 0.1.")
+    return fraction
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a spec from YAML or JSON."""
+    found = _yaml(path.read_text(encoding="utf-8"), str(path))
+    if not isinstance(found, dict):
+        raise CommandError(f"{path} must contain an object with the fields of a job spec.")
+    return found
+
+
+def _yaml(text: str, where: str) -> Any:
+    import yaml  # type: ignore[import-untyped]  # noqa: PLC0415  # it ships no types
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        raise CommandError(f"{where}{line} is not valid YAML: {getattr(error, 'problem', error)}.") from None
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise CommandError(f"{option} {text}: write it as NAME=VALUE, for example {example}.")
+    return name.strip(), value.strip()
+
+
+def _without(features: Mapping[str, Any] | None, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in (features or {}).items() if name not in names}

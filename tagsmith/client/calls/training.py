@@ -1,0 +1,89 @@
+"""Training in one call: files are uploaded, and the spec is put together."""
+
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagsmith.client.call import ENCODINGS, Call, given
+from tagsmith.client.calls.corpora import upload
+from tagsmith.client.calls.jobs import submit
+from tagsmith.wire import CorpusInfo, Job
+
+
+def train(
+    model: str | Mapping[str, Any],
+    corpus: str | Path | None = None,
+    *,
+    dev: str | Path | float | Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    templates: str | Path | Sequence[Any] | None = None,
+    trainer: str | Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    **options: Any,
+) -> Generator[Call[Any], Any, Call[Job]]:
+    """Start a job that trains a version of a model.
+
+    - `model`: the name of the model. Instead of all parameters, this can be the spec of the job, posted as it is.
+    - `corpus`: the path of a file, which is uploaded under its stem (`data/ner.conll` as `ner`), else a name or an id.
+    - `dev`: a corpus to evaluate on after each pass, like `corpus`, or the fraction of the corpus to hold out for that.
+    - `preset`: the name of a set of templates.
+    - `templates`: templates as a list or text, or the path of a file with them.
+    - `trainer`: the kind of a trainer, or its spec.
+    - `options`: other fields of the spec, such as `seed`, `stop`, `promote`, `init`, and `features`, into which
+      `preset` and `templates` are put.
+    """
+    if isinstance(model, Mapping):
+        return submit({"kind": "train", **model}, idempotency_key=idempotency_key)
+    if corpus is None:
+        raise TypeError("Give a corpus to train on: the path of a file, or the name or id of a corpus.")
+    features = {**options.pop("features", {}), **given(preset=preset, templates=_templates(templates))}
+    spec = {
+        "kind": "train",
+        "model": model,
+        "corpus": (yield from _corpus(corpus)),
+        **({} if dev is None else {"dev": (yield from _dev(dev))}),
+        **({} if trainer is None else {"trainer": _trainer(trainer)}),
+        **({"features": features} if features else {}),
+        **options,
+    }
+    return submit(spec, idempotency_key=idempotency_key)
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its suffix, and without that of its compression."""
+    return Path(path.stem).stem if path.suffix in ENCODINGS else path.stem
+
+
+def _corpus(corpus: str | Path) -> Generator[Call[CorpusInfo], CorpusInfo, str]:
+    """Upload a file and return its id; return anything else as it is."""
+    path = Path(corpus)
+    if isinstance(corpus, str) and not path.is_file():
+        if path.name != corpus:
+            path.stat()  # no name has a slash, so this is a path, and a missing file is reported
+        return corpus
+    return (yield upload(path, stem_of(path))).id
+
+
+def _dev(
+    dev: str | Path | float | Mapping[str, Any],
+) -> Generator[Call[CorpusInfo], CorpusInfo, dict[str, Any]]:
+    if isinstance(dev, Mapping):
+        return dict(dev)
+    if isinstance(dev, (int, float)):
+        return {"fraction": dev}
+    return {"corpus": (yield from _corpus(dev))}
+
+
+def _templates(templates: str | Path | Sequence[Any] | None) -> str | list[Any] | None:
+    if templates is None:
+        return None
+    if isinstance(templates, Path):
+        return templates.read_text(encoding="utf-8")
+    if isinstance(templates, str):
+        one_line = "\n" not in templates and Path(templates).is_file()
+        return Path(templates).read_text(encoding="utf-8") if one_line else templates
+    return list(templates)
+
+
+def _trainer(trainer: str | Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": trainer} if isinstance(trainer, str) else dict(trainer)

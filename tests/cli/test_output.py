@@ -1,0 +1,76 @@
+"""What people read: ages, sizes, sparklines, tables; and names for completion."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tagsmith.cli import complete, output
+from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.features.presets import PRESETS
+from tagsmith.core.learn.trainers.registry import SPECS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "just now"), (5, "5 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (3 * 86_400 + 5, "3 d ago")],
+)
+def test_times_are_ages(seconds: float, words: str) -> None:
+    assert output.when(datetime.now(UTC) - timedelta(seconds=seconds)) == words
+
+
+def test_times_are_dates_on_request_and_when_they_are_old() -> None:
+    at = datetime(2020, 2, 3, 12, 30, tzinfo=UTC)
+    assert output.when(at).startswith("2020-02-0")
+    assert len(output.when(at, dates=True)) == len("2020-02-03 12:30")
+    assert output.when(None) == ""
+
+
+def test_durations_and_sizes_have_few_digits() -> None:
+    assert [output.duration(each) for each in (0.31, 12.4, 75, 3725)] == [
+        "0.3 s",
+        "12 s",
+        "1:15 min",
+        "1:02:05",
+    ]
+    assert [output.size(each) for each in (12, 23_200, 159_000, 1_640_000)] == [
+        "12 B",
+        "23.2 kB",
+        "159 kB",
+        "1.6 MB",
+    ]
+
+
+def test_a_sparkline_goes_from_the_lowest_to_the_highest_value() -> None:
+    assert output.sparkline([1, 2, 3, 4, 5, 6, 7, 8]) == "▁▂▃▄▅▆▇█"
+    assert output.sparkline([5, 5, 5]) == "▁▁▁"
+    assert output.sparkline([1.0]) == ""
+    many = output.sparkline(list(range(1000)))
+    assert (len(many), many[0], many[-1]) == (output.SPARK_POINTS, "▁", "█")
+
+
+def test_a_table_is_aligned_and_has_no_colours_and_no_trailing_blanks_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.print_table(["NAME", "COUNT"], [["[bold]a[/]", "1,000"], ["long name", "1"]], right=["COUNT"])
+    assert capsys.readouterr().out == "NAME       COUNT\na          1,000\nlong name      1\n"
+
+
+def test_names_of_users_are_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say(output.escaped("[red]name[/]"))
+    assert capsys.readouterr().out == "[red]name[/]\n"
+
+
+def test_the_score_is_f1_of_spans_and_accuracy_of_classes() -> None:
+    spans = {"f1": 90.0, "accuracy": 99.0, "gold": 5, "tokens": 100, "by_type": {}}
+    assert output.score_of(spans) == ("F1", 90.0)
+    assert output.score_of(spans | {"gold": 90}) == ("accuracy", 99.0)
+    assert output.score_of(None) is None
+
+
+def test_completion_knows_all_trainers_presets_and_formats_without_importing_them() -> None:
+    assert sorted(complete.trainers()) == sorted(spec.model_fields["kind"].default for spec in SPECS)
+    assert sorted(complete.presets()) == sorted(PRESETS)
+    assert sorted(complete.formats()) == sorted(formats.known_formats())
+    assert complete.trainers("sgd") == [kind for kind in complete.trainers() if kind.startswith("sgd")]
+    assert complete.suggestion("lbgfs", complete.trainers()) == "lbfgs"
+    assert complete.suggestion("something else", complete.trainers()) is None

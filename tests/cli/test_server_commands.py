@@ -1,0 +1,304 @@
+"""The commands against one real server: from a file to a served model, and back."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.client import Client
+from tests.cli.command import CommandRunner, people
+
+TEXT = "Ada Lovelace wrote to Charles Babbage in London."
+MODEL = "cli-people"
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    stack: BackgroundStack,
+) -> CommandRunner:
+    return CommandRunner(monkeypatch, capsys, tmp_path, url=stack.url)
+
+
+@pytest.fixture(scope="module")
+def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpora") / "cli-people.conll"
+    path.write_text(people())
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(stack: BackgroundStack, corpus_file: Path) -> str:
+    """The name of a model with two versions."""
+    with Client(stack.url) as client:
+        corpus = client.upload(corpus_file, "cli-people")
+        for passes in (3, 4):
+            spec = {"model": MODEL, "corpus": corpus.id, "trainer": {"kind": "sgd-l1", "passes": passes}}
+            job = client.submit({"kind": "train", "dev": {"fraction": 0.2}, **spec})
+            assert client.wait(job.id).state == "succeeded"
+    return MODEL
+
+
+def test_three_commands_lead_from_a_file_to_a_tagged_sentence(
+    run: CommandRunner, corpus_file: Path, stack: BackgroundStack
+) -> None:
+    said = run.ok("train", corpus_file, "--model", "cli-three", "--dev", "0.2", "--passes", "3")
+    lines = said.splitlines()
+    assert lines[0].endswith(
+        "cli-people.conll: conll, 80 sentences, 640 tokens, 1 column, labels PER LOC (IOB2)"
+    )
+    assert re.search(
+        r"^Done in .*: cli-three:1 +dev F1 100\.00 \((PER|LOC) 100\.0, (LOC|PER) 100\.0\)", said, re.MULTILINE
+    )
+    assert 'Try it:    echo "Some text" | tagsmith tag cli-three' in lines
+    assert run.ok("models", "promote", "cli-three:1") == "cli-three@champion: v1\n"
+    tagged = run.ok("tag", "cli-three", stdin=TEXT)
+    assert [line.split("\t")[:2] for line in tagged.splitlines()] == [
+        ["Ada Lovelace", "PER"],
+        ["Charles Babbage", "PER"],
+        ["London", "LOC"],
+    ]
+    assert "\x1b[" not in said + tagged
+
+
+def test_local_and_the_service_write_the_same_bytes(
+    run: CommandRunner, corpus_file: Path, tmp_path: Path
+) -> None:
+    options = ["--preset", "ner", "--passes", "3", "--seed", "7", "--dev", "0.1"]
+    run.ok("train", corpus_file, "--model", "cli-same", *options)
+    run.ok("models", "export", "cli-same:1", "-o", tmp_path / "served")
+    run.ok("train", "--local", corpus_file, "--model", tmp_path / "local", *options)
+    assert (tmp_path / "served").read_bytes() == (tmp_path / "local").read_bytes()
+    for name in ("spans", "columns", "tags", "inline", "conllu"):
+        served = run.ok("tag", "cli-same", "-f", name, stdin=f"{TEXT}\n")
+        assert run.ok("tag", "--local", tmp_path / "local", "-f", name, stdin=f"{TEXT}\n") == served
+
+
+def test_columns_and_ndjson_are_tagged_too(run: CommandRunner, trained: str) -> None:
+    columns = run.ok("tag", trained, stdin="Yesterday\nGrace\nmet\nAlan\nTuring\n.\n")
+    assert [line.split("\t") for line in columns.splitlines() if line][1] == ["Grace", "B-PER"]
+    said = run.ok("tag", trained, stdin=json.dumps({"id": 5, "text": TEXT}))
+    made = json.loads(said)
+    assert (made["id"], made["spans"][0]["type"]) == (5, "PER")
+
+
+def test_jobs_are_listed_shown_and_controlled_by_six_characters(run: CommandRunner, trained: str) -> None:
+    newest = json.loads(run.ok("jobs", "ls", "--model", trained, "--json"))[0]
+    short = newest["id"][-6:]
+    table = run.ok("jobs", "ls", "--model", trained)
+    assert table.splitlines()[0].split() == ["JOB", "KIND", "MODEL", "STATE", "PROGRESS", "SCORE", "STARTED"]
+    assert table.splitlines()[1].split()[:4] == [short, "train", trained, "succeeded"]
+    assert newest["id"] in run.ok("jobs", "show", short)
+    assert json.loads(run.ok("jobs", "show", short, "--json"))["id"] == newest["id"]
+    assert f"{trained}:2" in run.ok("jobs", "watch", short)
+    ran = run("jobs", "cancel", short)
+    assert ran.code == 2
+    assert "succeeded" in ran.err
+
+
+def test_a_detached_job_is_cancelled(run: CommandRunner, corpus_file: Path) -> None:
+    options = ["--trainer", "sgd", "--passes", "100000", "--detach"]
+    said = run.ok("train", corpus_file, "--model", "cli-cancelled", *options)
+    short = re.search(r"Started job (\w{6})\.", said)
+    assert short is not None
+    assert f"tagsmith jobs cancel {short[1]}" in said
+    run.ok("jobs", "cancel", short[1])
+    ran = run("jobs", "watch", short[1])
+    assert (ran.code, ran.err) == (1, f"Job {short[1]} was cancelled.\n")
+    assert "Started" in run.ok("jobs", "retry", short[1])
+    newest = json.loads(run.ok("jobs", "ls", "--model", "cli-cancelled", "--json"))[0]
+    run.ok("jobs", "cancel", newest["id"])
+
+
+def test_models_are_shown_promoted_rolled_back_and_compared(run: CommandRunner, trained: str) -> None:
+    run.ok("models", "promote", f"{trained}:1", "--reason", "first")
+    assert run.ok("models", "promote", f"{trained}:2", "-m", "better on dev").startswith(
+        f"{trained}@champion: v1 -> v2"
+    )
+    assert (
+        run.ok("models", "rollback", trained, "--reason", "worse on dates")
+        == f"{trained}@champion: v2 -> v1\n"
+    )
+    rows = run.ok("models", "history", trained).splitlines()
+    assert "rollback" in rows[1]
+    assert rows[1].endswith("worse on dates")
+    assert "champion" in run.ok("models", "show", trained)
+    assert "accuracy 100.00 %" in run.ok("models", "show", f"{trained}:2")
+    assert f"{trained} " in run.ok("models", "ls", "-n", "100")
+    diff = run.ok("models", "diff", f"{trained}:1", "2")
+    assert re.search(r"trainer\.passes +3 +4", diff)
+
+
+def test_an_exported_model_is_imported_as_the_next_version(
+    run: CommandRunner, trained: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.tagsmith"
+    run.ok("models", "export", f"{trained}:1", "-o", path)
+    assert "Imported cli-imported:1" in run.ok("models", "import", "cli-imported", path)
+    run.ok("models", "rm", "cli-imported:1")
+
+
+def test_corpora_are_pushed_listed_shown_and_removed(run: CommandRunner, tmp_path: Path) -> None:
+    path = tmp_path / "cli-broken.conll"
+    path.write_text("Ada I-PER\nin O\nParis B-LOC\nnow I-PER\n\n" * 3)
+    said = run.ok("corpora", "push", path)
+    assert "labels break" in said
+    assert "--repair corrects them" in said
+    assert "cli-broken" in run.ok("corpora", "ls", "-n", "100")
+    assert "I-PER" in run.ok("corpora", "show", "cli-broken")
+    assert json.loads(run.ok("corpora", "show", "cli-broken", "--json"))["report"]["bio_fault_count"] > 0
+    assert run.ok("corpora", "rm", "cli-broken").startswith("Deleted cli-broken")
+    ran = run("corpora", "show", "cli-broken")
+    assert ran.code == 2
+
+
+def test_evaluation_explanation_comparison_and_search(
+    run: CommandRunner, trained: str, corpus_file: Path
+) -> None:
+    scores = run.ok("eval", f"{trained}:1", f"{trained}:2", corpus_file)
+    assert scores.splitlines()[0] == f"{trained}:1"
+    assert f"{trained}:2 against {trained}:1: F1" in scores
+    assert run.ok("explain", trained, TEXT, "--token", "London").startswith("London  B-LOC ")
+    compared = run.ok("compare", corpus_file, "sgd-l1", "perceptron", "--passes", "2", "--dev", "0.2")
+    table = compared[compared.index("NAME") :].splitlines()
+    assert {line.split()[0] for line in table[1:]} == {"sgd-l1", "perceptron"}
+    tuned = run.ok("tune", corpus_file, "--search", "trainer.l1=0.1,1", "--folds", "2", "--passes", "2")
+    assert "Best: trainer.l1 = " in tuned
+
+
+def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStack) -> None:
+    findings = {each["name"]: each for each in json.loads(run("doctor", "--json").out)}
+    assert stack.url in findings["answers"]["found"]
+    assert findings["ready"]["verdict"] == "ok"
+    assert findings["python"]["verdict"] == findings["engine"]["verdict"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["train", "nothing", "--model", "m"], "nothing is neither a file nor a corpus of the server."),
+        (["train", "nothing.conll", "--model", "m"], "There is no file nothing.conll."),
+        (
+            ["train", "{corpus}", "--model", "m", "--trainer", "lbgfs"],
+            "Did you mean lbfgs?  (tagsmith trainers lists",
+        ),
+        (["train", "{corpus}", "--model", "M!"], "model: "),
+        (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "Did you mean sgd"),
+        (["train", "{corpus}", "--model", "m", "--option", "labels=iob9"], "labels: "),
+        (["tag", "cli-nobody"], "There is no model cli-nobody."),
+        (["models", "show", "cli-people@nobody"], "cli-people has no alias nobody."),
+        (["models", "show", "cli-people:x"], "the version must be a number"),
+        (["jobs", "show", "zzzzzz"], "There is no job zzzzzz. `tagsmith jobs ls` lists them."),
+        (["tune", "{corpus}"], "Say what to search, for example: --search trainer.l1=0.1,0.3,1"),
+        (["trian"], "Did you mean 'train'"),
+        (["train", "{corpus}", "--modle", "m"], "Did you mean --model?"),
+        (["train"], "Missing argument 'CORPUS'."),
+    ],
+)
+def test_mistakes_are_answered_by_a_sentence_and_code_2(
+    run: CommandRunner, corpus_file: Path, trained: str, arguments: list[str], says: str
+) -> None:
+    ran = run(*(each.format(corpus=corpus_file) for each in arguments), stdin="x")
+    assert ran.code == 2, ran
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_server_that_is_away_is_named_with_what_to_do(run: CommandRunner, corpus_file: Path) -> None:
+    for arguments in (["models", "ls"], ["train", str(corpus_file), "--model", "m"], ["jobs", "ls"]):
+        ran = run(*arguments, "--url", "http://127.0.0.1:1")
+        assert (ran.code, ran.err) == (
+            1,
+            "Nothing answers at http://127.0.0.1:1. Start a server with `tagsmith up`, or use --local.\n",
+        )
+
+
+def _in_terminal(
+    arguments: list[str], environment: dict[str, str], until: str, interrupt: bool = False
+) -> tuple[int, str]:
+    """Run the command in a terminal of 100 columns; press Ctrl-C when it shows `until`, if wanted."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "tagsmith.cli", *arguments], environment)
+    shown, pressed = b"", False
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        ready, _, _ = select.select([terminal], [], [], 1.0)
+        if not ready:
+            continue
+        try:
+            block = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not block:
+            break
+        shown += block
+        if interrupt and not pressed and until in shown.decode(errors="replace"):
+            pressed = True
+            os.kill(pid, signal.SIGINT)
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
+
+
+def test_a_terminal_shows_a_live_line_with_a_bar_the_score_and_its_curve(
+    stack: BackgroundStack, corpus_file: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TAGSMITH_URL": stack.url, "COLUMNS": "100", "TERM": "xterm-256color"}
+    environment |= {"XDG_CONFIG_HOME": str(tmp_path)}
+    arguments = ["train", str(corpus_file), "--model", "cli-live", "--dev", "0.2", "--passes", "400"]
+    code, shown = _in_terminal(arguments, environment, until="")
+    assert code == 0, shown
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    assert re.search(r"pass +\d+/400  ━+.*dev F1 \d+\.\d", text), text
+    assert re.search(r"[▁▂▃▄▅▆▇█]{2}", text)
+    assert "\x1b[" in shown
+    assert "Done in" in text
+    # Without colours on request.
+    code, shown = _in_terminal(["models", "show", "cli-live"], environment | {"NO_COLOR": "1"}, until="")
+    assert code == 0
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", shown)
+
+
+def test_ctrl_c_detaches_and_says_how_to_return(
+    stack: BackgroundStack, corpus_file: Path, tmp_path: Path, run: CommandRunner
+) -> None:
+    environment = {**os.environ, "TAGSMITH_URL": stack.url, "COLUMNS": "100", "TERM": "xterm-256color"}
+    environment |= {"XDG_CONFIG_HOME": str(tmp_path)}
+    arguments = [
+        "train",
+        str(corpus_file),
+        "--model",
+        "cli-detached",
+        "--trainer",
+        "sgd",
+        "--passes",
+        "100000",
+    ]
+    code, shown = _in_terminal(arguments, environment, until="pass ", interrupt=True)
+    assert code == 130, shown
+    found = re.search(r"tagsmith jobs cancel (\w{6})", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown))
+    assert found is not None, shown
+    assert json.loads(run.ok("jobs", "show", found[1], "--json"))["state"] == "running"
+    run.ok("jobs", "cancel", found[1])
+
+
+def test_help_and_version_import_neither_numba_nor_the_server_nor_httpx() -> None:
+    code = (
+        "import sys; from tagsmith.cli.main import main; main(['--help']); main(['--version']); "
+        "print(sorted({'numba', 'numpy', 'httpx', 'pydantic', 'sqlalchemy', 'yaml'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "tagsmith 0.1.0" in done.stdout
