@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tagsmith import Client
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"(?:^<!-- run by (?P<other>[\w/.]+) -->\n)?^```(?P<language>sh|python)\n(?P<code>.*?)^```\n"
@@ -103,8 +105,9 @@ class Reader:
     def close(self) -> None:
         """Close clients that examples have opened."""
         for each in self._names.values():
-            if hasattr(each, "close") and not isinstance(each, type):
-                each.close()
+            client = getattr(each, "_client", each)  # a model or a job that was got from a client without a name
+            if isinstance(client, Client):
+                client.close()
 
 
 def same(shown: str, printed: str) -> bool:
