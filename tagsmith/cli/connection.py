@@ -88,10 +88,8 @@ def uploaded(
     options: dict[str, str],
     name: str | None = None,
 ) -> "CorpusInfo":
-    """Upload a file. Its format is recognised by its content if it is not given."""
-    source, inner = recognition.plain_source(path)
-    chosen = format or recognition.format_of(path)
-    return client.upload(source, name or inner, chosen, options)
+    """Upload a file. The server recognises its format if it is not given."""
+    return client.upload(path, name or recognition.corpus_name(path), format, options)
 
 
 def version_of(client: "Client", reference: str) -> tuple[str, int]:

@@ -10,15 +10,13 @@ import { labelled } from "../components/spans.js";
 import { facts, table } from "../components/table.js";
 import { fault, toast } from "../components/toast.js";
 import { go, to } from "../router.js";
-import { offers } from "../state.js";
 
 const PAGE = 10;
 
 /** @param {HTMLElement} box @param {import("../router.js").Address} address @param {AbortSignal} signal */
 export async function show(box, { path: [, reference] }, signal) {
   const path = at("corpora", reference);
-  const [corpus, report, readable] = await Promise.all([
-    call(path, { signal }), call(`${path}/report`, { signal }), offers("get", /^\/corpora\/\{[a-z_]+\}\/sentences$/)]);
+  const [corpus, report] = await Promise.all([call(path, { signal }), call(`${path}/report`, { signal })]);
   document.title = `${corpusName(corpus)} · Tagsmith`;
   const said = h("div");
   fill(box,
@@ -37,7 +35,7 @@ export async function show(box, { path: [, reference] }, signal) {
       corpus.labels.length > 0 && panel("Labels", labelBars(report.label_counts)),
       panel("Sentence lengths", lengths(report.length_histogram), quality(report))),
     faults(report),
-    readable && sentences(path, corpus, report.bio_fault_count, signal));
+    sentences(path, corpus, report.bio_fault_count, signal));
 
   async function remove() {
     const given = await confirmed("Delete", [`Delete ${corpusName(corpus)} with ${number(corpus.sentences)} sentences?`], {}, { danger: true });
