@@ -3,6 +3,7 @@
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -134,12 +135,13 @@ class Upload(Generic[T]):
 
     def finish(self) -> T:
         """Check that the body is complete, and return the object that the reader parsed."""
-        for piece in self._body.finish():
-            self._take(self._file_bytes(piece))
-        if self._part is not None:
-            self._part.finish()
-        if self._file is not None:
-            self._take(self._file.finish())
+        with _kept():
+            for piece in self._body.finish():
+                self._take(self._file_bytes(piece))
+            if self._part is not None:
+                self._part.finish()
+            if self._file is not None:
+                self._take(self._file.finish())
         if self._may_lack_lines:
             raise Invalid(
                 "The body has no line break. `curl -d @file` removes them: use `curl --data-binary @file`. If the file "
@@ -165,12 +167,8 @@ class Upload(Generic[T]):
         self._spool.close()
 
     def _keep(self, batch: bytes) -> None:
-        try:
+        with _kept():
             self.feed(batch)
-        except OSError as error:
-            raise Unavailable(
-                f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
-            ) from error
 
     def _take(self, texts: Iterator[bytes]) -> None:
         for text in texts:
@@ -195,6 +193,17 @@ class Upload(Generic[T]):
     def _file_decoder(self, encoding: str | None) -> Decoder:
         limit = self._max_decoded_bytes
         return Decoder(encoding, max_decoded_bytes=limit, recognise=True, unzip=self._unzip)
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """Translate errors of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
+        ) from error
 
 
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
