@@ -67,7 +67,7 @@ def format_of_head(head: bytes) -> str:
         if attributes and sum("=" in cell for cell in attributes) > 0.8 * len(attributes):
             return "crfsuite"
     widths = {len(line.split()) for line in lines}
-    if len(widths) > 2 and len(_CJK.findall("".join(lines))) > sum(map(len, lines)) // 3:
+    if len(widths) > 1 and len(_CJK.findall("".join(lines))) > sum(map(len, lines)) // 3:
         return "segmented"
     return "conll"
 
