@@ -1,6 +1,5 @@
 """The server behind a command, and how references are resolved: files, names, short ids."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 #: Uploads and the first request to a model that is not loaded take a while. Nothing takes longer than this.
 TIMEOUT_S = 60.0
-#: Characters of an id that are shown and accepted.
-SHORT_ID = 6
 
 
 @contextmanager
@@ -110,11 +107,6 @@ def version_of(client: "Client", reference: str) -> tuple[str, int]:
     if chosen is None:
         raise CommandError(f"{name} has no version. Train one with `tagsmith train`.")
     return name, chosen
-
-
-def wait_between_tries() -> None:
-    """Pause before a request is repeated."""
-    time.sleep(0.1)
 
 
 def _is_unknown(error: "ApiError") -> bool:

@@ -105,7 +105,7 @@ def _no_json(options: KeyOptions) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    keys = group("keys", "Create, list and revoke keys.")
+    keys = group("Create, list and revoke keys.")
     command(keys, "create")(create)
     command(keys, "list")(show)
     command(keys, "ls", hidden=True)(show)
