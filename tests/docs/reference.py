@@ -1,7 +1,7 @@
-"""Writes the reference pages of settings, metrics, error codes and commands: `python -m tests.docs.reference`.
+"""Writes the reference pages: `python -m tests.docs.reference`.
 
-Settings and metrics are described in the code. The sentences of error codes are written in the page itself: this adds
-the codes that are new, without a sentence, and removes those that are gone.
+Operations, commands, settings and metrics are described in the code. The sentences of error codes are written in the
+page itself: this adds the codes that are new, without a sentence, and removes those that are gone.
 """
 
 import re
@@ -15,11 +15,13 @@ from tagsmith.core.service.settings import GIB, KIB, MIB, PREFIX, Settings
 from tests.docs import codes
 from tests.docs.codes import Code
 from tests.docs.commands import command_line_page
+from tests.docs.operations import http_page
 
 DOCS = codes.ROOT / "docs"
 SETTINGS = DOCS / "settings.md"
 METRICS = DOCS / "metrics.md"
 ERRORS = DOCS / "errors.md"
+HTTP = DOCS / "http.md"
 COMMAND_LINE = DOCS / "command-line.md"
 
 #: The tables of the page of errors, by their headings.
@@ -108,6 +110,7 @@ def pages() -> dict[Path, str]:
         METRICS: metrics_page,
         ERRORS: errors_page,
         COMMAND_LINE: command_line_page,
+        HTTP: http_page,
     }
     return {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
 
