@@ -1,5 +1,6 @@
 """Every view in a real browser, wide and narrow, light and dark: nothing is cut off, covered or unreadable."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
