@@ -24,6 +24,16 @@ def test_version_names_the_package_and_the_revision(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("tagsmith 0.1.0")
 
 
+@pytest.mark.parametrize("arguments", [[], ["corpora"], ["models"]])
+def test_a_group_without_a_command_shows_its_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert f"Usage: {' '.join(['tagsmith', *arguments])} [OPTIONS] COMMAND" in said.out
+    assert said.err == ""
+
+
 def test_the_installed_command_is_the_module() -> None:
     command = Path(sys.executable).parent / "tagsmith"
     done = subprocess.run([str(command), "version"], capture_output=True, text=True, check=True)
