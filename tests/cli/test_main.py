@@ -112,3 +112,18 @@ def test_migrate_can_be_run_again_and_again(tmp_path: Path) -> None:
     assert main(["migrate", "--data-dir", str(tmp_path)]) == 0
     assert main(["migrate", "--data-dir", str(tmp_path)]) == 0
     assert (tmp_path / "tagsmith.db").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "wanted"), [("mod", 1, ["models"]), ("train x --trainer sgd-", 4, ["sgd-l1"])]
+)
+def test_the_shell_completes_commands_and_trainers(words: str, place: int, wanted: list[str]) -> None:
+    variables = {"COMP_WORDS": f"tagsmith {words}", "COMP_CWORD": str(place)}
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "tagsmith")],
+        env={**os.environ, **variables, "_TAGSMITH_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == wanted
