@@ -63,6 +63,8 @@ def _of_typer(error: Exception) -> Shown | None:
     if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
         return None
     message = str(error.format_message()).replace("\n", " ").strip()
+    if not message:  # a group without a command: its help has been printed
+        return Shown("")
     wrong, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if wrong and known and (meant := did_you_mean(wrong, known)):
         message = f"No such option {wrong}. Did you mean {meant}?"
