@@ -58,7 +58,7 @@ from tagsmith.app.tagging.turns import Turns
 from tagsmith.core.model.cache import ModelCache
 from tagsmith.core.pipeline import warm
 from tagsmith.core.registry.registry import Registry
-from tagsmith.core.service import version, wire
+from tagsmith.core.service import messages, version
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store.engine import Database
 
@@ -148,7 +148,7 @@ async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterat
 def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     database = Database(settings.database_url)
     url = settings.redis_url
-    redis, async_redis = (wire.connect(url), _async_redis(url)) if url else (None, None)
+    redis, async_redis = (messages.connect(url), _async_redis(url)) if url else (None, None)
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     known = Serving(database, cache)
     checks = Health(database, async_redis, warm.serving)
@@ -184,7 +184,7 @@ def _async_redis(url: str) -> AsyncRedis:
     """
     return AsyncRedis.from_url(
         url,
-        socket_connect_timeout=wire.TIMEOUT_S,
+        socket_connect_timeout=messages.TIMEOUT_S,
         health_check_interval=HEALTH_CHECK_S,
         retry=Retry(NoBackoff(), 0),
     )

@@ -17,7 +17,7 @@ from celery.platforms import SecurityWarning
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1Spec
 from tagsmith.core.pipeline import warm
-from tagsmith.core.service import tracing, wire
+from tagsmith.core.service import messages, tracing
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import migrate
 from tagsmith.core.store.engine import Database
@@ -43,7 +43,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
     context = Context(
         settings=settings,
         db=Database(settings.database_url),
-        redis=wire.connect(settings.redis_url),
+        redis=messages.connect(settings.redis_url),
         worker_id=f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(4)}",
         stop=threading.Event(),
         busy=threading.Event(),

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store import clock
 from tagsmith.worker.context import Context
 from tagsmith.worker.reporter import publish_since
@@ -71,7 +71,7 @@ def _resend(context: Context) -> bool:
             if (job.sent_at is None and job.attempt > 0)
             or (job.sent_at or job.queued_at) <= now - timedelta(seconds=RESEND_AFTER_S)
         ]
-    queue = wire.waiting(context.redis) if candidates else None
+    queue = messages.waiting(context.redis) if candidates else None
     if queue is None:
         return False
     for job in candidates:

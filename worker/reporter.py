@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.jobs.running import JobReport, Note
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
 from tagsmith.worker.context import Context
 from tagsmith.worker.lease import Lease
@@ -37,10 +37,10 @@ def place_of(progress: Mapping[str, Any]) -> Place:
 def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | None:
     """Publish the events after `seq`. Return the number of the last one, or None when Redis is unavailable."""
     with db.read() as conn:
-        missed = events.after(conn, job_id, seq, wire.STREAM_LENGTH)
+        missed = events.after(conn, job_id, seq, messages.STREAM_LENGTH)
     if not missed:
         return seq
-    told = wire.publish_events(redis, job_id, [event.as_dict() for event in missed])
+    told = messages.publish_events(redis, job_id, [event.as_dict() for event in missed])
     return missed[-1].seq if told else None
 
 
@@ -74,7 +74,7 @@ class Reporter:
             self._try_flush()
         elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():
             self._ticked_at = time.monotonic()
-            self._heard(wire.publish_tick(self._context.redis, self._lease.job_id, self._progress))
+            self._heard(messages.publish_tick(self._context.redis, self._lease.job_id, self._progress))
 
     def note(self, note: Note) -> None:
         """Handle a message that is not progress."""

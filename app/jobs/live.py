@@ -15,7 +15,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 
 logger = logging.getLogger(__name__)
 
@@ -139,13 +139,13 @@ class LiveEvents:
         """Find the newest entries of new channels. Older events are in SQL, because SQL gets each event first."""
         for job_id, channel in list(self._channels.items()):
             if channel.position is None:
-                newest: Any = await redis.xrevrange(wire.stream_key(job_id), count=1)
+                newest: Any = await redis.xrevrange(messages.stream_key(job_id), count=1)
                 channel.position = _text(newest[0][0]) if newest else "0-0"
                 for watch in channel.watches:
                     watch.put(RESYNC)
 
     async def _read(self, redis: Redis) -> None:
-        channels = {wire.stream_key(job_id): channel for job_id, channel in self._channels.items()}
+        channels = {messages.stream_key(job_id): channel for job_id, channel in self._channels.items()}
         streams: dict[Any, Any] = {key: each.position for key, each in channels.items() if each.position}
         if not streams:
             return

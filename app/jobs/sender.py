@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class JobSender:
         if self._celery is None:
             return False
         try:
-            self._celery.send_task(wire.TASK, [job.id], queue=job.queue, retry=False, ignore_result=True)
+            self._celery.send_task(messages.TASK, [job.id], queue=job.queue, retry=False, ignore_result=True)
         except (OperationalError, RedisError, OSError) as error:
             logger.warning("job not sent, a sweep will", extra={"job_id": job.id, "reason": str(error)})
             return False
@@ -49,7 +49,7 @@ class JobSender:
 
 def _celery(redis_url: str) -> Celery:
     app = Celery("tagsmith", set_as_current=False)
-    app.conf.update(wire.celery_settings(redis_url))
+    app.conf.update(messages.celery_settings(redis_url))
     options = dict(app.conf.broker_transport_options) | {"socket_timeout": TIMEOUT_S}
     app.conf.update(broker_transport_options=options, broker_connection_timeout=TIMEOUT_S)
     return app

@@ -16,7 +16,7 @@ from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import JobKind, Output
 from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
@@ -125,7 +125,7 @@ def _ask(runtime: Runtime, job_id: str, caller: Caller, wish: Callable[[Connecti
         caller.record(conn)
         added = events.after(conn, job_id, before, job.last_seq - before) if job.last_seq > before else []
     if runtime.redis is not None and added:
-        wire.publish_events(runtime.redis, job_id, [event.as_dict() for event in added])
+        messages.publish_events(runtime.redis, job_id, [event.as_dict() for event in added])
     return job
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.registry import aliases, models
 from tagsmith.core.registry.aliases import AliasRow, MoveContext, RollbackTarget
 from tagsmith.core.registry.models import NewVersion, VersionRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import after_commit
 
 
@@ -77,7 +77,7 @@ class Registry:
     def announce(self) -> None:
         """Tell the API processes to look at the registry now."""
         if self._redis is not None:
-            wire.bump_registry(self._redis)
+            messages.bump_registry(self._redis)
 
 
 def alias_state(conn: Connection, model: str, alias: str, at: datetime | None = None) -> AliasState:

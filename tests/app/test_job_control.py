@@ -5,7 +5,7 @@ import pytest
 
 from tagsmith.client import Client
 from tagsmith.core.jobs import jobs
-from tagsmith.core.service import queues, wire
+from tagsmith.core.service import messages, queues
 from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
@@ -45,10 +45,10 @@ def test_a_resumed_job_is_sent_to_the_workers(
 ) -> None:
     job = client.train(samples.spec(corpus_id))
     client.pause(job.id)
-    redis = wire.connect(redis_url)
+    redis = messages.connect(redis_url)
     redis.delete(*queues.QUEUES)
     client.resume(job.id)
-    assert wire.waiting(redis) == {job.id}
+    assert messages.waiting(redis) == {job.id}
     with database.read() as conn:
         assert jobs.get(conn, job.id).sent_at is not None
 

@@ -5,7 +5,7 @@ import time
 
 from tagsmith.core.jobs import control
 from tagsmith.core.registry import aliases
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.states import State
 from tests.services import RedisServer, wait_until
 from tests.worker.processes import DEADLINE_S, Stack
@@ -146,9 +146,9 @@ def test_a_busy_worker_leaves_the_next_message_to_others(breakable: Stack, own_r
     first = breakable.submit("first", passes=1000, pass_s=0.1)
     breakable.await_pass(first, 1)
     second = breakable.submit("second", passes=1, pass_s=0)
-    with wire.connect(own_redis.url) as client:
+    with messages.connect(own_redis.url) as client:
         # Not equality: on a loaded machine the first may wait there once more, sent again between fetch and claim.
-        assert second in wire.waiting(client)
+        assert second in messages.waiting(client)
     breakable.start()
     breakable.await_state(second, State.SUCCEEDED)
     assert breakable.job(first).state is State.RUNNING

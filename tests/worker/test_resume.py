@@ -19,7 +19,7 @@ from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned
 from tagsmith.core.pipeline.train import TrainResult
 from tagsmith.core.registry import models
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store import blobs, tables
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
@@ -68,7 +68,7 @@ def context_of(stack: Stack) -> Context:
     return Context(
         settings=stack.config,
         db=stack.db,
-        redis=wire.connect(stack.config.redis_url),
+        redis=messages.connect(stack.config.redis_url),
         worker_id="here",
         stop=threading.Event(),
         busy=threading.Event(),

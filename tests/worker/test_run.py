@@ -17,7 +17,7 @@ from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.running import Running
 from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.registry import models
-from tagsmith.core.service import queues, wire
+from tagsmith.core.service import messages, queues
 from tagsmith.core.store import clock
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
@@ -35,7 +35,7 @@ def context(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[Conte
     made = Context(
         settings=processes.settings(database_url, redis_url, tmp_path),
         db=Database(database_url),
-        redis=wire.connect(redis_url),
+        redis=messages.connect(redis_url),
         worker_id="here",
         stop=threading.Event(),
         busy=threading.Event(),
@@ -135,7 +135,7 @@ def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> N
     began = time.monotonic()
     run.run_job(context, job_id)
     seconds = time.monotonic() - began
-    entries: Any = context.redis.xrange(wire.stream_key(job_id))
+    entries: Any = context.redis.xrange(messages.stream_key(job_id))
     ticks = [json.loads(fields[b"tick"]) for _, fields in entries if b"tick" in fields]
     assert 3 <= len(ticks) <= 5 * seconds + 1
     assert ticks[0] == {"pass": 1, "passes": 1, "fraction": 1.0}

@@ -10,7 +10,7 @@ from redis import Redis
 from tagsmith.core.registry import aliases, generations, models, registry
 from tagsmith.core.registry.aliases import MoveContext, RollbackTarget
 from tagsmith.core.registry.registry import Registry
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database, after_commit
 from tests.core.store.samples import add_version, new_version
 
@@ -20,14 +20,14 @@ NEW = new_version()
 
 @pytest.fixture
 def redis(redis_url: str) -> Iterator[Redis]:
-    with wire.connect(redis_url) as made:
+    with messages.connect(redis_url) as made:
         yield made
 
 
 @contextmanager
 def listening(redis: Redis) -> Iterator[Any]:
     with redis.pubsub(ignore_subscribe_messages=True) as listener:
-        listener.subscribe(wire.REGISTRY_CHANNEL)
+        listener.subscribe(messages.REGISTRY_CHANNEL)
         listener.get_message(timeout=1)
         yield listener
 
