@@ -13,7 +13,7 @@ from typing import Any
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import checkpoints, events
-from tagsmith.core.jobs.running import JobReport
+from tagsmith.core.jobs.runner_interface import JobReport
 from tagsmith.core.store import blobs
 from tagsmith.core.store.ids import new_id
 from tagsmith.worker.context import Context

@@ -2,7 +2,7 @@
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Said
+from tagsmith.core.jobs.runner_interface import JobUpdate
 from tagsmith.core.service.settings import Settings
 from tagsmith.worker.lease import Lease
 
@@ -17,7 +17,7 @@ class ResourceLimits:
         self._max_seconds: float | None = job.spec.get("max_seconds")
         self._lease = lease
 
-    def check(self, said: Said) -> None:
+    def check(self, said: JobUpdate) -> None:
         """Raise Invalid when the job has used up its time, or reports that it needs more memory than allowed."""
         # Only training progress has a memory estimate.
         needed: int | None = getattr(said, "needed_bytes", None)

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import events, jobs
-from tagsmith.core.jobs.running import JobReport, Note
+from tagsmith.core.jobs.runner_interface import JobReport, Note
 from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
 from tagsmith.worker.context import Context

@@ -17,8 +17,8 @@ from tagsmith.core.base.errors import Invalid, TagsmithError, Unavailable
 from tagsmith.core.jobs import events, jobs, kinds
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.kind import JobKind
-from tagsmith.core.jobs.running import Note, Outcome, Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Outcome
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import logs
 from tagsmith.core.store.states import State
@@ -61,8 +61,8 @@ def runners() -> dict[str, Runner]:
     return {name: partial(_start, kind) for name, kind in kinds.known().items()}
 
 
-def _start(kind: JobKind[Any], workplace: Workplace) -> Running:
-    return kind.run(kinds.parse_job(workplace.job.spec), workplace)
+def _start(kind: JobKind[Any], resources: JobResources) -> JobRun:
+    return kind.run(kinds.parse_job(resources.job.spec), resources)
 
 
 def run_job(context: Context, job_id: str) -> None:
@@ -190,10 +190,10 @@ def _run(
 ) -> JobRow | None:
     with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
         registry = Registry(context.redis)
-        workplace = Workplace(context.settings, context.db, Path(scratch), job, registry)
+        resources = JobResources(context.settings, context.db, Path(scratch), job, registry)
         checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
         limits = ResourceLimits(context.settings, job, lease)
-        running = _runner(context, job)(workplace)
+        running = _runner(context, job)(resources)
         outcome = _drive(context, running, lease, limits, reporter, checkpoints)
         if outcome is Interrupted.LOST:
             return None
@@ -219,7 +219,7 @@ def _runner(context: Context, job: JobRow) -> Runner:
 
 def _drive(
     context: Context,
-    running: Running,
+    running: JobRun,
     lease: Lease,
     limits: ResourceLimits,
     reporter: Reporter,

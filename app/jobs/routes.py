@@ -17,8 +17,8 @@ from tagsmith.app.http.policy import policy
 from tagsmith.app.jobs import service, stream
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
+from tagsmith.core.jobs.submit import Checked
 from tagsmith.core.registry.names import NAME_PATTERN
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page

@@ -10,12 +10,12 @@ from sqlalchemy.engine import Connection
 from tagsmith.app.deps import Caller, Runtime
 from tagsmith.app.jobs.sender import JobSender
 from tagsmith.core.base.errors import Conflict
-from tagsmith.core.jobs import control, events, jobs, kinds, posting
+from tagsmith.core.jobs import control, events, jobs, kinds, submit
 from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import JobKind, Output
-from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
+from tagsmith.core.jobs.submit import Checked
 from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs
@@ -43,7 +43,7 @@ def create(
         caller.require(Scope.PROMOTE)
     origin = Origin(caller.request_id, caller.traceparent, retry_of)
     with database.write() as conn:
-        job = posting.post(conn, spec, settings, origin)
+        job = submit.post(conn, spec, settings, origin)
         caller.record(conn, location=location(job))
     sender.send(database, job)
     return job
@@ -52,7 +52,7 @@ def create(
 def check(database: Database, spec: JobSpec, settings: Settings) -> Checked:
     """Check a job as posting it would, and estimate what it takes. Nothing is stored."""
     with database.write() as conn:
-        return posting.check(conn, spec, settings)
+        return submit.check(conn, spec, settings)
 
 
 def location(job: JobRow) -> str:

@@ -13,8 +13,8 @@ from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import conll
 from tagsmith.core.corpus.synthetic import generate
 from tagsmith.core.jobs import checkpoints, events, jobs, kinds
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned
 from tagsmith.core.pipeline.train import TrainResult
@@ -153,8 +153,8 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
 def stopped_after(context: Context, number: int) -> Context:
     """A worker that is told to stop when so many passes are done."""
 
-    def work(workplace: Workplace) -> Running:
-        steps = run.runners()["train"](workplace)
+    def work(resources: JobResources) -> JobRun:
+        steps = run.runners()["train"](resources)
         while True:
             try:
                 step = next(steps)

@@ -14,8 +14,8 @@ import pytest
 from tagsmith.core.base.errors import NotFound, Unavailable
 from tagsmith.core.jobs import control, events, jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.registry import models
 from tagsmith.core.service import messages, queues
 from tagsmith.core.store import clock
@@ -145,12 +145,12 @@ def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> N
 def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
     """The lease passes to another while the runner works; the runner never hears of it before its end."""
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
+            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
         yield None
-        return CountOutcome(workplace.job)
+        return CountOutcome(resources.job)
 
     zombie = dataclasses.replace(context, runners={"train": work})
     job_id = create(context, model=f"zombie-{context.db.dialect}")
@@ -164,11 +164,11 @@ def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
 
 
 def test_a_zombie_hears_of_its_loss_and_its_passes_are_not_recorded(context: Context) -> None:
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         yield Counted(1, 1000)
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
+            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
         for number in range(2, 1000):
             time.sleep(0.01)
             yield Counted(number, 1000)
@@ -195,9 +195,9 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
                 raise Unavailable("the database cannot be reached")
             return stored
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         yield Counted(1, 1)
-        return Unlucky(workplace.job)
+        return Unlucky(resources.job)
 
     model = f"unlucky-{context.db.dialect}"
     job_id = create(context, model=model)
@@ -211,11 +211,11 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
 def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context) -> None:
     folders: list[Path] = []
 
-    def work(workplace: Workplace) -> Running:
-        folders.append(workplace.scratch)
-        (workplace.scratch / "model").write_bytes(b"x" * 1000)
-        yield from count(workplace)
-        return CountOutcome(workplace.job)
+    def work(resources: JobResources) -> JobRun:
+        folders.append(resources.scratch)
+        (resources.scratch / "model").write_bytes(b"x" * 1000)
+        yield from count(resources)
+        return CountOutcome(resources.job)
 
     for fail in (None, "defect"):
         job_id = create(context, passes=2, pass_s=0, fail=fail)
@@ -227,7 +227,7 @@ def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context
 def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) -> None:
     closed = threading.Event()
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         try:
             while True:
                 time.sleep(0.01)

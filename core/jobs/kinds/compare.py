@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast
 from pydantic import Field, StringConstraints, ValidationInfo, create_model, field_validator
 
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import ResultOnly, Running
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, ResultOnly
 from tagsmith.core.jobs.spec import Dev, JobSpec
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Learning, Seed
 from tagsmith.core.learn.run.stopping import PatienceStop, Stop
 from tagsmith.core.learn.trainers.base import TrainerSpec
@@ -126,24 +126,24 @@ class Comparison(Result):
     curves: list[dict[str, Any]]
 
 
-def _prepare(spec: CompareSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: CompareSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
-    intake.dev(spec.dev, corpus)
-    intake.memory(spec.features, corpus)
-    intake.lexicons([spec.features])
+    inputs.dev(spec.dev, corpus)
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons([spec.features])
     passes = sum(trainer.total_passes for trainer in spec.trainers)
     return Prepared(spec=spec, tokens=corpus.tokens * passes)
 
 
-def _run(spec: CompareSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    dev = yield from workplace.dev(spec.dev)
-    lexicons = yield from workplace.lexicons([spec.features])
+def _run(spec: CompareSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    dev = yield from resources.dev(spec.dev)
+    lexicons = yield from resources.lexicons([spec.features])
     runs = spec.runs()
     for _, learning in runs:
-        yield from workplace.kernels(learning.trainer)
-    compared = yield from workplace.resumed(
+        yield from resources.kernels(learning.trainer)
+    compared = yield from resources.resumed(
         lambda resume: compare(runs, corpus, dev, lexicons=lexicons, resume=resume)
     )
     return ResultOnly(Comparison(**compared).stored())

@@ -7,11 +7,11 @@ from pydantic import Field, field_validator
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import mapped
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, ResultOnly, Running, Step
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, Note, ResultOnly, Step
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Seed
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import versions, warm
@@ -58,11 +58,11 @@ class Evaluation(Result):
     pairs: list[dict[str, Any]]
 
 
-def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: EvaluateSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     found: list[Target] = []
     for place, reference in enumerate(spec.models):
-        target = intake.version(reference, f"/models/{place}")
+        target = inputs.version(reference, f"/models/{place}")
         if target in found:
             fault = Fault(f"{reference} is {target}, which is named already", pointer=f"/models/{place}")
             raise Invalid("The spec names a version twice.", [fault], code="same_version")
@@ -75,16 +75,16 @@ def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
     )
 
 
-def _run(spec: EvaluateSpec, workplace: Workplace) -> Running:
+def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     """Score the versions with one model in memory at a time, then compare each pair."""
-    targets = [workplace.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
-    corpus = yield from workplace.corpus(spec.corpus)
+    targets = [resources.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
+    corpus = yield from resources.corpus(spec.corpus)
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1
     taggings, scored = [], []
     for number, target in enumerate(targets):
-        path = yield from workplace.model_file(target)
+        path = yield from resources.model_file(target)
         steps = versions.tag_corpus(str(target), Tagger.open(path, target.sha256), corpus)
         tagging = yield from mapped(steps, partial(_step, number, parts))
         path.unlink()

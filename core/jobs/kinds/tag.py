@@ -13,11 +13,11 @@ from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.labels.codings import LabelCoding
 from tagsmith.core.jobs import jobs
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Output, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, Running, Step
+from tagsmith.core.jobs.resources import JobResources, pieces, written
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.workplace import Workplace, pieces, written
 from tagsmith.core.model.constraints import Constraints
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
@@ -77,8 +77,8 @@ class _Written:
         return TaggedCorpus(**self.told, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
 
 
-def _prepare(spec: TagSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+def _prepare(spec: TagSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.corpus(spec.corpus)
     try:
         _writing_options(spec, corpus)
     except Invalid as error:
@@ -86,25 +86,25 @@ def _prepare(spec: TagSpec, intake: Intake) -> Prepared:
             Fault(each.reason, pointer=pointer(("options", each.parameter or ""))) for each in error.faults
         ]
         raise Invalid(error.message, faults, code=error.code) from None
-    target = intake.version(spec.model, "/model")
+    target = inputs.version(spec.model, "/model")
     return Prepared(
         spec=spec.model_copy(update={"model": str(target)}), tokens=corpus.tokens, model=target.model
     )
 
 
-def _run(spec: TagSpec, workplace: Workplace) -> Running:
-    target, row = workplace.version(spec.model, "/model"), workplace.corpus_row(spec.corpus)
-    corpus = yield from workplace.corpus(spec.corpus)
+def _run(spec: TagSpec, resources: JobResources) -> JobRun:
+    target, row = resources.version(spec.model, "/model"), resources.corpus_row(spec.corpus)
+    corpus = yield from resources.corpus(spec.corpus)
     yield Step("tag", 0.0, "making the kernels ready")
     warm.serving()
-    path = yield from workplace.model_file(target)
+    path = yield from resources.model_file(target)
     tagger = Tagger.open(path, target.sha256)
     constraints = None if spec.valid is None else Constraints(valid=spec.valid)
     steps = tagged_corpus(tagger, corpus, posterior=spec.decode == "posterior", constraints=constraints)
     tagged = yield from mapped(steps, lambda done: Step("tag", TAGGING * done))
     path.unlink()
     yield Note(f"{target} has labelled {corpus.tokens} tokens")
-    name, out = spec.format or row.format, workplace.scratch / "output"
+    name, out = spec.format or row.format, resources.scratch / "output"
     yield from written(formats.write(tagged, name, _writing_options(spec, row)), out)
     told = {
         "model": target.model,
@@ -115,7 +115,7 @@ def _run(spec: TagSpec, workplace: Workplace) -> Running:
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
     }
-    return _Written(workplace.job.id, out, told)
+    return _Written(resources.job.id, out, told)
 
 
 def _writing_options(spec: TagSpec, corpus: CorpusRow) -> Any:

@@ -10,11 +10,11 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Running, Said
+from tagsmith.core.jobs.resources import JobResources, pieces
+from tagsmith.core.jobs.runner_interface import JobRun, JobUpdate
 from tagsmith.core.jobs.spec import Dev, DevFraction, JobSpec, Promotion
-from tagsmith.core.jobs.workplace import Workplace, pieces
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned
@@ -95,9 +95,9 @@ class NewModel:
     registry: Registry
 
     @classmethod
-    def of(cls, spec: TrainSpec, trained: TrainResult, workplace: Workplace) -> "NewModel":
+    def of(cls, spec: TrainSpec, trained: TrainResult, resources: JobResources) -> "NewModel":
         """Write the model file of a run, and collect the data that is published with it."""
-        path = workplace.scratch / "model"
+        path = resources.scratch / "model"
         file.save(trained.model, path)
         stored = spec.model_dump(mode="json")
         return cls(
@@ -113,14 +113,14 @@ class NewModel:
                 corpus=spec.corpus,
                 seed=spec.seed,
                 code_version=version.code_version(),
-                job_id=workplace.job.id,
+                job_id=resources.job.id,
             ),
             passes=trained.passes,
             stop_reason=trained.stop_reason,
             curve=thinned(trained.curve, CURVE_POINTS),
             promote=spec.promote,
-            request_id=workplace.job.request_id,
-            registry=workplace.registry,
+            request_id=resources.job.request_id,
+            registry=resources.registry,
         )
 
     def store(self, conn: Connection) -> dict[str, Any]:
@@ -155,34 +155,34 @@ class NewModel:
         return None
 
 
-def _prepare(spec: TrainSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: TrainSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
-    intake.dev(spec.dev, corpus)
-    intake.memory(spec.features, corpus)
-    intake.lexicons([spec.features])
+    inputs.dev(spec.dev, corpus)
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons([spec.features])
     tokens = corpus.tokens * spec.trainer.total_passes
     if spec.init is not None:
         # Pin the version now: its alias may move before the job runs.
-        spec = spec.model_copy(update={"init": str(intake.version(spec.init, "/init"))})
+        spec = spec.model_copy(update={"init": str(inputs.version(spec.init, "/init"))})
     return Prepared(spec=spec, tokens=tokens, model=spec.model)
 
 
-def _run(spec: TrainSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    dev = None if spec.dev is None else (yield from workplace.dev(spec.dev))
-    lexicons = yield from workplace.lexicons([spec.features])
-    init = None if spec.init is None else (yield from _start(workplace, spec.init))
-    yield from workplace.kernels(spec.trainer)
-    trained = yield from workplace.resumed(
+def _run(spec: TrainSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    dev = None if spec.dev is None else (yield from resources.dev(spec.dev))
+    lexicons = yield from resources.lexicons([spec.features])
+    init = None if spec.init is None else (yield from _start(resources, spec.init))
+    yield from resources.kernels(spec.trainer)
+    trained = yield from resources.resumed(
         lambda resume: train(spec, corpus, dev, lexicons=lexicons, init=init, resume=resume)
     )
-    return NewModel.of(spec, trained, workplace)
+    return NewModel.of(spec, trained, resources)
 
 
-def _start(workplace: Workplace, reference: str) -> Generator[Said, None, Start]:
+def _start(resources: JobResources, reference: str) -> Generator[JobUpdate, None, Start]:
     """Open the version to start from."""
-    path = yield from workplace.model_file(workplace.version(reference, "/init"))
+    path = yield from resources.model_file(resources.version(reference, "/init"))
     return Start(file.load(path), reference)
 
 

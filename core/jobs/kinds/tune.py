@@ -16,12 +16,12 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.spec import Spec, pointer, validated
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.kinds.train import NewModel, TrainSpec
-from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.jobs.spec import JobSpec, Promotion
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.pipeline.experiments import folds
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
@@ -266,12 +266,12 @@ class _Searched:
         return SearchResult(**result).stored()
 
 
-def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: TuneSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.check_columns(corpus.columns)
     folds.check(corpus.sentences, spec.folds)
-    intake.memory(spec.features, corpus)
-    intake.lexicons(_features(spec))
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons(_features(spec))
     passes = spec.folds * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
     return Prepared(
         spec=spec,
@@ -280,11 +280,11 @@ def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
     )
 
 
-def _run(spec: TuneSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    lexicons = yield from workplace.lexicons(_features(spec))
-    yield from workplace.kernels(spec.trainer)
-    tuned = yield from workplace.resumed(
+def _run(spec: TuneSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    lexicons = yield from resources.lexicons(_features(spec))
+    yield from resources.kernels(spec.trainer)
+    tuned = yield from resources.resumed(
         lambda resume: tune(
             spec.candidates,
             corpus,
@@ -300,7 +300,7 @@ def _run(spec: TuneSpec, workplace: Workplace) -> Running:
     # The version is stored with the spec of an equivalent `train` job.
     wanted = {"kind": "train", "corpus": spec.corpus, **spec.train.model_dump(mode="json")}
     final = TrainSpec.model_validate({**tuned.best.model_dump(mode="json"), **wanted})
-    return _Searched(tuned.result, NewModel.of(final, tuned.trained, workplace))
+    return _Searched(tuned.result, NewModel.of(final, tuned.trained, resources))
 
 
 def _features(spec: TuneSpec) -> list[FeatureSpec]:

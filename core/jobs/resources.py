@@ -12,7 +12,7 @@ from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs import checkpoints, jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Note, Said
+from tagsmith.core.jobs.runner_interface import JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.trainers.base import TrainerSpec
@@ -31,7 +31,7 @@ READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class JobResources:
     """One claim of one job. The methods that read are generators: the job can be stopped between any two chunks."""
 
     settings: Settings
@@ -42,7 +42,7 @@ class Workplace:
     #: Publishes versions and moves aliases.
     registry: Registry
 
-    def corpus(self, corpus_id: str) -> Generator[Said, None, Corpus]:
+    def corpus(self, corpus_id: str) -> Generator[JobUpdate, None, Corpus]:
         """Read a corpus."""
         row = self.corpus_row(corpus_id)
         with self.db.read() as conn:
@@ -63,13 +63,13 @@ class Workplace:
         with self.db.read() as conn:
             return corpora.get(conn, corpus_id)
 
-    def dev(self, dev: Dev) -> Generator[Said, None, Corpus | float]:
+    def dev(self, dev: Dev) -> Generator[JobUpdate, None, Corpus | float]:
         """Read the corpus of a dev set, or return the fraction to hold out."""
         if isinstance(dev, DevCorpus):
             return (yield from self.corpus(dev.corpus))
         return dev.fraction
 
-    def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[Said, None, Lexicons]:
+    def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[JobUpdate, None, Lexicons]:
         """Read the lexicons that the features name."""
         found: dict[str, Lexicon] = {}
         for column in (column for each in features for column in each.lexicons.values()):
@@ -84,7 +84,7 @@ class Workplace:
         with self.db.read() as conn:
             return references.resolve(conn, reference, pointer)
 
-    def model_file(self, target: Target) -> Generator[Said, None, Path]:
+    def model_file(self, target: Target) -> Generator[JobUpdate, None, Path]:
         """Copy the file of a version into the scratch folder."""
         with self.db.read() as conn:
             blob_id = models.blob_id(conn, target.model, target.version)
@@ -92,12 +92,14 @@ class Workplace:
         yield from written(blobs.stream(self.db, blob_id), path)
         return path
 
-    def kernels(self, trainer: TrainerSpec) -> Generator[Said, None, None]:
+    def kernels(self, trainer: TrainerSpec) -> Generator[JobUpdate, None, None]:
         """Compile the kernels of a trainer if needed. Inside the run this would count as training time."""
         yield Progress("compile", message=f"making the kernels of {trainer.kind} ready")
         warm.trainer(trainer)
 
-    def resumed(self, go: Callable[[Path | None], Generator[Said, None, T]]) -> Generator[Said, None, T]:
+    def resumed(
+        self, go: Callable[[Path | None], Generator[JobUpdate, None, T]]
+    ) -> Generator[JobUpdate, None, T]:
         """Run `go` from the checkpoint of an earlier attempt, or from the start if no usable checkpoint exists."""
         resume = yield from self._checkpoint()
         if resume is not None:
@@ -109,7 +111,7 @@ class Workplace:
             yield self._without_checkpoint(reason)
         return (yield from go(None))
 
-    def _checkpoint(self) -> Generator[Said, None, Path | None]:
+    def _checkpoint(self) -> Generator[JobUpdate, None, Path | None]:
         """Copy the checkpoint of an earlier attempt into the scratch folder, if an intact one exists."""
         with self.db.read() as conn:
             found = checkpoints.find(conn, self.job.id)
@@ -134,7 +136,7 @@ class Workplace:
         return Note(f"the checkpoint cannot be used, training starts afresh: {reason}", level="warning")
 
 
-def written(chunks: Iterable[bytes], path: Path) -> Generator[Said, None, None]:
+def written(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, None]:
     """Write chunks to a file. The job can be stopped between two chunks."""
     with path.open("wb") as out:
         for chunk in chunks:

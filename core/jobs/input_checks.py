@@ -20,7 +20,7 @@ _MIB = 1 << 20
 
 
 @dataclass(eq=False, slots=True)
-class Intake:
+class InputChecks:
     """The checks of one posted job. Each raises Invalid with a pointer to the wrong field of the spec.
 
     The checks record the corpora, lexicons and versions that they find. The job holds them until it has ended.

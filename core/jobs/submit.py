@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import jobs, kinds
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import Prepared
 from tagsmith.core.jobs.spec import JobSpec
@@ -45,13 +45,13 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
     if jobs.waiting(conn) >= limit:
         message = f"{limit} jobs are waiting. Post this one again when some have ended."
         raise Unavailable(message, code="queue_full")
-    intake = Intake(conn, settings)
-    prepared = _prepared(spec, intake)
+    inputs = InputChecks(conn, settings)
+    prepared = _prepared(spec, inputs)
     return jobs.create(
         conn,
         kind=spec.kind,
         spec=prepared.spec.model_dump(mode="json"),
-        uses=intake.uses,
+        uses=inputs.uses,
         model=prepared.model,
         origin=origin,
         queue=_queue(prepared),
@@ -60,17 +60,17 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
 
 def check(conn: Connection, spec: JobSpec, settings: Settings) -> Checked:
     """Check a spec as `post` does, without storing a job."""
-    prepared = _prepared(spec, Intake(conn, settings))
+    prepared = _prepared(spec, InputChecks(conn, settings))
     stored = prepared.spec.model_dump(mode="json")
     speed = _recent_speed(conn, stored)
     seconds = None if speed is None else prepared.tokens / speed
     return Checked(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
 
 
-def _prepared(spec: JobSpec, intake: Intake) -> Prepared:
+def _prepared(spec: JobSpec, inputs: InputChecks) -> Prepared:
     kind = kinds.of(spec)
-    prepared = kind.prepare(spec, intake)
-    intake.promotion(kind.promotion(spec))
+    prepared = kind.prepare(spec, inputs)
+    inputs.promotion(kind.promotion(spec))
     return prepared
 
 
