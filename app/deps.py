@@ -17,7 +17,7 @@ from tagsmith.app.http import problems
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.sender import JobSender
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.app.metrics.meters import Meters
 from tagsmith.app.metrics.readings import Readings
 from tagsmith.app.tagging.service import Tagging
@@ -48,7 +48,7 @@ class Runtime:
     live: LiveEvents
     sender: JobSender
     health: Health
-    keyring: Keyring
+    key_cache: KeyCache
     rates: RateLimiter
     streams: OpenStreams
     meters: Meters

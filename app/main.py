@@ -39,7 +39,7 @@ from tagsmith.app.http.policy import RoutePolicies
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.routes import router as jobs
 from tagsmith.app.jobs.sender import JobSender
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.app.keys.routes import router as keys
 from tagsmith.app.lexicons.routes import router as lexicons
 from tagsmith.app.metrics import service as metrics
@@ -128,7 +128,7 @@ async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterat
         runtime.health.warm_up(),
         runtime.serving.follow(nudged),
         runtime.live.run(),
-        runtime.keyring.follow(),
+        runtime.key_cache.follow(),
         housekeeping.keep_clean(runtime.database),
         metrics.keep_saved(runtime.readings),
     ]
@@ -165,7 +165,7 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         live=LiveEvents(async_redis),
         sender=JobSender(url),
         health=checks,
-        keyring=Keyring(database, settings),
+        key_cache=KeyCache(database, settings),
         rates=RateLimiter(async_redis, settings),
         streams=streams,
         meters=meters,

@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.engine import Connection
 
 from tagsmith.app.deps import Caller
-from tagsmith.app.http.conditions import Expected
+from tagsmith.app.http.etags import Expected
 from tagsmith.app.models import templates
 from tagsmith.app.models.templates import TemplateReport
 from tagsmith.app.tagging.serving import Serving

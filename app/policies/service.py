@@ -1,7 +1,7 @@
 """Operations on policies."""
 
 from tagsmith.app.deps import Caller
-from tagsmith.app.http.conditions import Expected
+from tagsmith.app.http.etags import Expected
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
 from tagsmith.core.registry import models, policies, retention
 from tagsmith.core.registry.policies import PolicyRow, PolicyRules, PromotionRules, RetentionRules

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tagsmith.app.deps import Runtime
 from tagsmith.app.http import problems
 from tagsmith.app.http.policy import policy_of
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.store import keys
 from tagsmith.core.store.keys import KeyRow
@@ -32,7 +32,7 @@ class Gate:
             return
         runtime: Runtime = scope["app"].state.runtime
         try:
-            key = scope["state"]["key"] = await admitted(scope, policy.scope, runtime.keyring)
+            key = scope["state"]["key"] = await admitted(scope, policy.scope, runtime.key_cache)
             caller = counted(scope, key)
             if caller is not None:
                 await runtime.rates.take(caller)
@@ -55,9 +55,9 @@ def _opened_stream(
     return held
 
 
-async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow | None:
+async def admitted(scope: Scope, needed: keys.Scope, key_cache: KeyCache) -> KeyRow | None:
     """Return the key of a request; None if keys are not in force. Raises when the request is not allowed."""
-    if not await keyring.in_force():
+    if not await key_cache.in_force():
         return None
     token = _header(scope, b"authorization")
     kind, _, secret = token.decode("latin-1").partition(" ")
@@ -65,7 +65,7 @@ async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow
         raise problems.Unauthenticated(
             "This needs a key: send `Authorization: Bearer ...`.", code="key_missing"
         )
-    key = await keyring.key_of(secret.strip())
+    key = await key_cache.key_of(secret.strip())
     if key is None:
         raise problems.Unauthenticated("The key is unknown, expired or revoked.", code="key_not_valid")
     if not key.allows(needed):

@@ -81,7 +81,7 @@ class OriginCheck:
 
     async def _host_matters(self, scope: Scope) -> bool:
         runtime: Runtime = scope["app"].state.runtime
-        return bool(self._allowed) or not await runtime.keyring.in_force()
+        return bool(self._allowed) or not await runtime.key_cache.in_force()
 
     def _check_host(self, host: str) -> bool:
         parsed = _split(host)

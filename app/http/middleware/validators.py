@@ -5,7 +5,7 @@ import hashlib
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tagsmith.app.http import conditions
+from tagsmith.app.http import etags
 from tagsmith.app.http.policy import policy_of
 from tagsmith.app.http.problems import NotModified
 
@@ -33,7 +33,7 @@ class Validators:
                 begun, start = start, None
                 if not message.get("more_body", False):
                     digest = hashlib.blake2b(message.get("body", b""), digest_size=DIGEST_BYTES).hexdigest()
-                    etag = conditions.etag(digest)
+                    etag = etags.etag(digest)
                     if _has(scope, etag):
                         await Response(status_code=304, headers={"ETag": f"W/{etag}"})(scope, receive, send)
                         return
@@ -53,7 +53,7 @@ def _wants_tag(start: Message) -> bool:
 def _has(scope: Scope, etag: str) -> bool:
     given = next((value for name, value in scope["headers"] if name == b"if-none-match"), None)
     try:
-        conditions.refuse_unchanged(None if given is None else given.decode("latin-1"), etag)
+        etags.refuse_unchanged(None if given is None else given.decode("latin-1"), etag)
     except NotModified:
         return True
     return False

@@ -14,7 +14,7 @@ from tagsmith.core.jobs.runner_interface import JobRun, Note, ResultOnly, Step
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.learn.run.spec import Seed
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline import versions, warm
+from tagsmith.core.pipeline import evaluation, warm
 from tagsmith.core.pipeline.experiments.table import csv_of
 from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.registry.references import Target
@@ -85,7 +85,7 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     taggings, scored = [], []
     for number, target in enumerate(targets):
         path = yield from resources.model_file(target)
-        steps = versions.tag_corpus(str(target), Tagger.open(path, target.sha256), corpus)
+        steps = evaluation.tag_corpus(str(target), Tagger.open(path, target.sha256), corpus)
         tagging = yield from mapped(steps, partial(_step, number, parts))
         path.unlink()
         taggings.append(tagging)
@@ -98,7 +98,7 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
             }
         )
         yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
-    tests = versions.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
+    tests = evaluation.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
     pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
     return ResultOnly(Evaluation(corpus=spec.corpus, models=scored, pairs=pairs).stored())
 

@@ -21,7 +21,7 @@ from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.model.constraints import Constraints
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
-from tagsmith.core.pipeline.versions import tagged_corpus
+from tagsmith.core.pipeline.evaluation import tagged_corpus
 from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.store import blobs
 from tagsmith.core.store.corpora import CorpusRow

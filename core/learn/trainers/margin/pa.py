@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tagsmith.core.learn.trainers.margin.costs import Costs
 from tagsmith.core.learn.trainers.margin.online import OnlineSpec
-from tagsmith.core.learn.trainers.margin.passive_aggressive import (
+from tagsmith.core.learn.trainers.margin.pa_rule import (
     Aggressiveness,
     PassiveAggressive,
     Update,

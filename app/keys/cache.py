@@ -39,7 +39,7 @@ class _Known:
     at: float
 
 
-class Keyring:
+class KeyCache:
     """Finds the key of a token. Use it on the event loop only."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
