@@ -129,7 +129,7 @@ def _add_policies(document: dict[str, Any], routes: Iterable[PolicedRoute], *, k
     On loopback, routes also work without a key until the first key is created.
     """
     document["components"]["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "A key, where keys are in force."}
+        "key": {"type": "http", "scheme": "bearer", "description": "A key, if keys are required."}
     }
     for route in routes:
         for method in route.methods or ():

@@ -137,7 +137,7 @@ def _up(options: argparse.Namespace) -> int:
     from tagsmith.app.cli.supervisor import Supervisor  # noqa: PLC0415
 
     settings = _settings(options)
-    keys.check_place(settings)
+    keys.require_key_unless_loopback(settings)
 
     async def supervise() -> int:
         return await Supervisor(settings, Console()).run()
@@ -171,7 +171,7 @@ def _api(options: argparse.Namespace) -> int:
     from tagsmith.app.cli import api, keys  # noqa: PLC0415
 
     settings = _settings(options)
-    keys.check_place(settings)
+    keys.require_key_unless_loopback(settings)
     return api.serve(settings, options.fd)
 
 
@@ -184,7 +184,7 @@ def _create_key(options: argparse.Namespace) -> int:
 def _list_keys(options: argparse.Namespace) -> int:
     from tagsmith.app.cli import keys  # noqa: PLC0415
 
-    return keys.show(_settings(options))
+    return keys.list_keys(_settings(options))
 
 
 def _revoke_key(options: argparse.Namespace) -> int:

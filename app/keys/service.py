@@ -51,5 +51,5 @@ def location(key_id: str) -> str:
 def _require_key(caller: Caller) -> None:
     """Raise Conflict for a caller without a key: creating the first key would lock out all other callers."""
     if caller.key is None:
-        reason = "Keys are not in force here; `tagsmith keys create --scope admin` makes the first one."
+        reason = "No key is required yet. Create the first one with `tagsmith keys create --scope admin`."
         raise Conflict(reason, code="keys_not_in_force")

@@ -176,12 +176,12 @@ def test_last_use_is_noted_at_most_once_a_minute(callers: Callers, database: Dat
     wait_until(lambda: noted() is not None, "the use to be noted", 5)
     first = noted()
     with database.write() as conn:
-        keys.used(conn, id_of(token))
+        keys.record_use(conn, id_of(token))
     assert noted() == first
     with database.write() as conn:
         long_ago = keys.get(conn, id_of(token)).created_at - timedelta(minutes=2)
         conn.execute(tables.api_key.update().values(last_used_at=long_ago))
-        keys.used(conn, id_of(token))
+        keys.record_use(conn, id_of(token))
     assert noted() != long_ago
 
 

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tagsmith.app.http.limits import RateLimiter
-from tagsmith.app.http.middleware.gate import counted
+from tagsmith.app.http.middleware.access_control import rate_limit_key
 from tagsmith.app.http.problems import TooMany
 from tagsmith.core.jobs import jobs
 from tagsmith.core.service.settings import Settings
@@ -88,7 +88,7 @@ def test_without_redis_each_process_gives_its_share_and_does_not_wait(own_redis:
     ],
 )  # fmt: skip
 def test_without_a_key_an_address_is_counted_and_this_machine_is_not(address: str, name: str | None) -> None:
-    assert counted({"client": (address, 1)}, None) == name
+    assert rate_limit_key({"client": (address, 1)}, None) == name
 
 
 @pytest.fixture(scope="module")

@@ -122,8 +122,8 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
             raise RuntimeError("no such thing")
 
         monkeypatch.setattr("tagsmith.core.store.idempotency.clean", broken)
-        monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
-        keeping = asyncio.create_task(housekeeping.keep_clean(database))
+        monkeypatch.setattr(housekeeping, "INTERVAL_S", 0.01)
+        keeping = asyncio.create_task(housekeeping.run_cleanup(database))
         await second.wait()
         keeping.cancel()
 

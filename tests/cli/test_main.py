@@ -63,7 +63,7 @@ def test_a_wrong_setting_is_a_sentence_and_not_a_traceback(
 def test_up_refuses_a_data_directory_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunDir(tmp_path).claimed():
         assert main(["up", "--port", "0", "--data-dir", str(tmp_path)]) == 2
-    assert f"another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
+    assert f"Another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
 
 
 def test_up_refuses_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_up_refuses_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[
         port = taken.getsockname()[1]
         assert main(["up", "--port", str(port), "--data-dir", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"tagsmith: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+        f"tagsmith: Cannot listen on 127.0.0.1 port {port}: Address already in use. Choose another --host or --port.\n"
     )
 
 

@@ -45,7 +45,7 @@ def settings_page(page: str) -> str:
 def metrics_page(page: str) -> str:
     """Give the page of metrics with its table up to date."""
     rows = []
-    for name, about in names.ABOUT.items():
+    for name, about in names.METRICS.items():
         labels = f"{{{','.join(about.labels)}}}" if about.labels else ""
         rows.append((f"`{name}{labels}`", about.kind, about.source, about.help))
     return TABLE.sub(lambda _: _table(("metric", "type", "source", "meaning"), rows), page, count=1)

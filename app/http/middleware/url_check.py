@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tagsmith.app.http import problems
 
 
-class PlainAddress:
+class UrlCheck:
     """Refuses bytes that are not UTF-8, which decoding would replace silently, and NUL, which SQL rejects."""
 
     def __init__(self, app: ASGIApp) -> None:
