@@ -73,7 +73,7 @@ async def upload(
         threads=runtime.upload_threads,
         caller=caller,
     )
-    response.headers["Location"] = service.location(corpus)
+    response.headers["Location"] = service.path_of(corpus)
     return corpus
 
 
@@ -83,7 +83,7 @@ def list_corpora(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[CorpusRow]:
     """List corpora, newest first."""
-    return service.page(database, limit, cursor)
+    return service.list_page(database, limit, cursor)
 
 
 @router.get("/{corpus_id}", response_model=wire.CorpusInfo)

@@ -45,13 +45,13 @@ async def create(
             row = _row(upload.finish(), reader.repaired_labels, declared, name or upload.filename or UNNAMED)
             with database.write() as conn:
                 made = corpora.insert(conn, row, upload.chunks())
-                caller.record(conn, location=location(made))
+                caller.record(conn, location=path_of(made))
             return made
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
+def list_page(database: Database, limit: int, cursor: str | None) -> Page[CorpusRow]:
     """List corpora, newest first."""
     with database.read() as conn:
         return corpora.page(conn, limit, cursor)
@@ -70,7 +70,7 @@ def delete(database: Database, corpus_id: str, caller: Caller) -> None:
         caller.record(conn)
 
 
-def location(corpus: CorpusRow) -> str:
+def path_of(corpus: CorpusRow) -> str:
     """Return the path of a corpus."""
     return f"/corpora/{corpus.id}"
 

@@ -75,7 +75,7 @@ def list_jobs(
     model: ModelFilter = None,
 ) -> Page[JobRow]:
     """List jobs, newest first."""
-    return service.page(database, limit, cursor, state, model)
+    return service.list_page(database, limit, cursor, state, model)
 
 
 @router.get("/{job_id}", response_model=wire.Job)
@@ -182,7 +182,7 @@ def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
 
 
 def _created(response: Response, job: JobRow) -> JobRow:
-    response.headers["Location"] = service.location(job)
+    response.headers["Location"] = service.path_of(job)
     response.headers["Retry-After"] = RETRY_AFTER_S
     return job
 

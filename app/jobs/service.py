@@ -44,7 +44,7 @@ def create(
     origin = Origin(caller.request_id, caller.traceparent, retry_of)
     with database.write() as conn:
         job = submit.post(conn, spec, settings, origin)
-        caller.record(conn, location=location(job))
+        caller.record(conn, location=path_of(job))
     sender.send(database, job)
     return job
 
@@ -55,7 +55,7 @@ def check(database: Database, spec: JobSpec, settings: Settings) -> Checked:
         return submit.check(conn, spec, settings)
 
 
-def location(job: JobRow) -> str:
+def path_of(job: JobRow) -> str:
     """Return the path of a job."""
     return f"/jobs/{job.id}"
 
@@ -74,7 +74,7 @@ async def get_and_follow(runtime: Runtime, job_id: str) -> JobRow:
     return job
 
 
-def page(
+def list_page(
     database: Database, limit: int, cursor: str | None, state: State | None, model: str | None
 ) -> Page[JobRow]:
     """List jobs, newest first."""

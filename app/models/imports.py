@@ -57,13 +57,13 @@ async def create(
                 new = _imported(source, target, said)
                 with database.write() as conn:
                     made = registry.publish(conn, name, new, _chunks(target))
-                    caller.record(conn, location=location(made))
+                    caller.record(conn, location=path_of(made))
                 return made
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
-def location(version: VersionRow) -> str:
+def path_of(version: VersionRow) -> str:
     """Return the path of a version."""
     return f"/models/{version.model}/versions/{version.version}"
 

@@ -69,7 +69,7 @@ IMPORT_BODY = {
 @policy(Scope.READ, etag=True)
 def list_models(database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModelRow]:
     """List models, newest first."""
-    return service.page(database, limit, cursor)
+    return service.list_page(database, limit, cursor)
 
 
 @router.get("/{name}", response_model=wire.ModelInfo)
@@ -112,7 +112,7 @@ async def import_version(
         caller=caller,
     )
     await runtime.serving.refresh()
-    response.headers["Location"] = imports.location(made)
+    response.headers["Location"] = imports.path_of(made)
     return made
 
 

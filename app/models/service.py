@@ -37,7 +37,7 @@ class Change:
     expected: Expected
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
+def list_page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
     """List models, newest first."""
     with database.read() as conn:
         return models.page(conn, limit, cursor)

@@ -34,7 +34,7 @@ def test_every_metric_has_a_row_with_a_sentence() -> None:
         line for line in reference.METRICS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]
     assert [row.split("`")[1].split("{")[0] for row in rows] == list(names.METRICS)
-    assert all(about.help.endswith(".") for about in names.METRICS.values())
+    assert all(spec.help.endswith(".") for spec in names.METRICS.values())
 
 
 def test_every_error_code_has_a_row_with_a_sentence() -> None:
