@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 def create_celery(settings: Settings) -> Celery:
     """Create the Celery application of a worker: one process, one job at a time."""
     if settings.redis_url is None:
-        raise Invalid("a worker needs TAGSMITH_REDIS_URL", code="invalid_setting")
+        raise Invalid("A worker needs Redis. Set TAGSMITH_REDIS_URL.", code="invalid_setting")
     app = Celery("tagsmith", set_as_current=False)
     app.conf.update(messages.celery_settings(settings.redis_url))
     app.conf.update(

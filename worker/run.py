@@ -213,7 +213,9 @@ def _runner(context: Context, job: JobRow) -> Runner:
     runner = context.runners.get(job.kind)
     if runner is None:
         # This worker is older than the API: the API itself refuses kinds that it does not know.
-        raise Invalid(f"the worker cannot run jobs of kind {job.kind}", code="unknown_kind")
+        raise Invalid(
+            f"This worker cannot run jobs of kind {job.kind}. Update the worker.", code="unknown_kind"
+        )
     return runner
 
 
@@ -237,16 +239,16 @@ def _drive(
             if context.stop.is_set():
                 return Interrupted.STOPPED
             try:
-                said = next(running)
+                update = next(running)
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
-            limits.check(said)
-            if isinstance(said, Note):
-                reporter.note(said)
-            elif said is not None:
-                reporter.report(said)
-                checkpoints.offer(said)
+            limits.check(update)
+            if isinstance(update, Note):
+                reporter.note(update)
+            elif update is not None:
+                reporter.report(update)
+                checkpoints.offer(update)
 
 
 def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:

@@ -133,7 +133,7 @@ def table(database: Database, job_id: str) -> str:
     """Return the table of a job as CSV."""
     job = get(database, job_id)
     if (write := _kind(job).table) is None:
-        raise Conflict(f"a {job.kind} job has no table", code="no_table")
+        raise Conflict(f"Jobs of kind {job.kind} have no table.", code="no_table")
     return write(_result(job))
 
 
@@ -141,7 +141,7 @@ def plot(database: Database, job_id: str) -> str:
     """Return the learning curves of a job as SVG."""
     job = get(database, job_id)
     if (draw := _kind(job).plot) is None:
-        raise Conflict(f"a {job.kind} job has no curves", code="no_plot")
+        raise Conflict(f"Jobs of kind {job.kind} have no curves.", code="no_plot")
     return draw(_result(job))
 
 
@@ -149,7 +149,7 @@ def output(database: Database, job_id: str) -> tuple[Output, Iterator[bytes]]:
     """Return the file that a job has written. No transaction stays open while a slow client reads it."""
     job = get(database, job_id)
     if (describe := _kind(job).output) is None:
-        raise Conflict(f"a {job.kind} job has no output", code="no_output")
+        raise Conflict(f"Jobs of kind {job.kind} have no output.", code="no_output")
     return describe(_result(job)), blobs.stream(database, jobs.output_id(job_id))
 
 
@@ -157,11 +157,13 @@ def _kind(job: JobRow) -> JobKind[Any]:
     kind = kinds.known().get(job.kind)
     if kind is None:
         # A newer server that shares the database has stored the job.
-        raise Conflict(f"this server does not know {job.kind} jobs", code="unknown_kind")
+        raise Conflict(
+            f"This server does not know jobs of kind {job.kind}. Update the server.", code="unknown_kind"
+        )
     return kind
 
 
 def _result(job: JobRow) -> dict[str, Any]:
     if job.result is None:
-        raise Conflict(f"{job.id} has no result: it is {job.state.value}", code="no_result")
+        raise Conflict(f"Job {job.id} has no result, because it is {job.state.value}.", code="no_result")
     return job.result

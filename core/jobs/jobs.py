@@ -35,7 +35,7 @@ MAX_ATTEMPTS = 2
 _job = tables.job
 _UNSEEN = ("losses",)
 #: Parts of results that grow with passes and runs. The final event omits them.
-_TOLD = frozenset({"curve", "curves", "table"})
+_LONG_RESULTS = frozenset({"curve", "curves", "table"})
 _COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
 _KEY = paging.SortKey((_job.c.created_at, _job.c.id))
 
@@ -182,7 +182,7 @@ def get(conn: Connection, job_id: str) -> JobRow:
     """Return one job."""
     row = conn.execute(sa.select(*_COLUMNS).where(_job.c.id == job_id)).one_or_none()
     if row is None:
-        raise NotFound(f"there is no job {job_id}", code="job_not_found")
+        raise NotFound(f"There is no job {job_id}.", code="job_not_found")
     return _make(row)
 
 
@@ -339,7 +339,9 @@ def mark_sent(conn: Connection, job_id: str) -> None:
 
 def illegal(verb: str, job: JobRow) -> Conflict:
     """Return the error for an action that the state of the job does not allow."""
-    return Conflict(f"cannot {verb} {job.id}: it is {job.state.value}", code="illegal_transition")
+    return Conflict(
+        f"Cannot {verb} job {job.id}, because it is {job.state.value}.", code="illegal_transition"
+    )
 
 
 # -- the only function that changes a state --
@@ -380,7 +382,7 @@ def _by_owner(
     job = get(conn, job_id)
     if job.lease_owner == owner:
         raise illegal(transition.value, job)
-    raise LeaseLost(f"the lease of {job_id} has passed on: it is {job.state.value}")
+    raise LeaseLost(f"Another worker has the lease of {job_id}, which is {job.state.value}.")
 
 
 def _held_by(job_id: str, owner: str) -> sa.ColumnElement[bool]:
@@ -425,11 +427,11 @@ def _state_event(job: JobRow) -> events.Draft:
         return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
     if job.state is State.SUCCEEDED and job.result is not None:
         # Omit the long parts: the events of passes and runs contain them.
-        data["result"] = {name: value for name, value in job.result.items() if name not in _TOLD}
+        data["result"] = {name: value for name, value in job.result.items() if name not in _LONG_RESULTS}
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     if job.retry_of is not None and job.last_seq == 1:
         data["retry_of"] = job.retry_of
-        message = f"queued, to try again what {job.retry_of} was to do"
+        message = f"queued as a retry of {job.retry_of}"
     return events.Draft("state", message, data)
 
 

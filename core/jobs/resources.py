@@ -1,4 +1,4 @@
-"""The resources of a running job: its row, the database, a scratch folder, and its inputs read from SQL."""
+"""The resources of a running job: its row, the database, a scratch directory, and its inputs read from SQL."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class JobResources:
 
     settings: Settings
     db: Database
-    #: A folder for this job, removed when it ends.
+    #: A directory for this job, removed when it ends.
     scratch: Path
     job: JobRow
     #: Publishes versions and moves aliases.
@@ -71,13 +71,13 @@ class JobResources:
 
     def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[JobUpdate, None, Lexicons]:
         """Read the lexicons that the features name."""
-        found: dict[str, Lexicon] = {}
+        by_id: dict[str, Lexicon] = {}
         for column in (column for each in features for column in each.lexicons.values()):
             lexicon_id = column.lexicon_id or ""
-            if lexicon_id not in found:
-                found[lexicon_id] = lexicons.load(self.db, lexicon_id, self.settings.max_line_bytes)
+            if lexicon_id not in by_id:
+                by_id[lexicon_id] = lexicons.load(self.db, lexicon_id, self.settings.max_line_bytes)
                 yield None
-        return found
+        return by_id
 
     def version(self, reference: str, pointer: str) -> Target:
         """Find the version that a reference in the spec names."""
@@ -85,16 +85,16 @@ class JobResources:
             return references.resolve(conn, reference, pointer)
 
     def model_file(self, target: Target) -> Generator[JobUpdate, None, Path]:
-        """Copy the file of a version into the scratch folder."""
+        """Copy the file of a version into the scratch directory."""
         with self.db.read() as conn:
             blob_id = models.blob_id(conn, target.model, target.version)
         path = self.scratch / f"{target.model}-{target.version}"
-        yield from written(blobs.stream(self.db, blob_id), path)
+        yield from write_file(blobs.stream(self.db, blob_id), path)
         return path
 
     def kernels(self, trainer: TrainerSpec) -> Generator[JobUpdate, None, None]:
         """Compile the kernels of a trainer if needed. Inside the run this would count as training time."""
-        yield Progress("compile", message=f"making the kernels of {trainer.kind} ready")
+        yield Progress("compile", message=f"compiling the kernels of {trainer.kind}")
         warm.trainer(trainer)
 
     def resumed(
@@ -112,14 +112,14 @@ class JobResources:
         return (yield from go(None))
 
     def _checkpoint(self) -> Generator[JobUpdate, None, Path | None]:
-        """Copy the checkpoint of an earlier attempt into the scratch folder, if an intact one exists."""
+        """Copy the checkpoint of an earlier attempt into the scratch directory, if an intact one exists."""
         with self.db.read() as conn:
-            found = checkpoints.find(conn, self.job.id)
-        if found is None:
+            checkpoint = checkpoints.find(conn, self.job.id)
+        if checkpoint is None:
             return None
         path = self.scratch / "resume"
         try:
-            yield from written(blobs.stream(self.db, found.blob_id), path)
+            yield from write_file(blobs.stream(self.db, checkpoint.blob_id), path)
         except blobs.CorruptBlobError as error:
             yield self._without_checkpoint(str(error))
             return None
@@ -131,12 +131,12 @@ class JobResources:
         assert job.lease_owner is not None
         with self.db.write() as conn:
             if jobs.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
-                raise jobs.LeaseLost(f"the lease of {job.id} has passed on")
+                raise jobs.LeaseLost(f"Another worker has the lease of {job.id}.")
             checkpoints.delete(conn, job.id)
-        return Note(f"the checkpoint cannot be used, training starts afresh: {reason}", level="warning")
+        return Note(f"the checkpoint cannot be used, so training starts again: {reason}", level="warning")
 
 
-def written(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, None]:
+def write_file(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, None]:
     """Write chunks to a file. The job can be stopped between two chunks."""
     with path.open("wb") as out:
         for chunk in chunks:
@@ -144,8 +144,8 @@ def written(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, N
             yield None
 
 
-def pieces(path: Path) -> Iterator[bytes]:
-    """Read a file in pieces."""
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """Read a file in chunks."""
     with path.open("rb") as handle:
-        while piece := handle.read(READ_BYTES):
-            yield piece
+        while chunk := handle.read(READ_BYTES):
+            yield chunk

@@ -87,7 +87,7 @@ def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp
         timeout=60,
     )
     assert done.returncode == 2
-    assert "the database could not be migrated" in done.stderr
+    assert "The database could not be migrated." in done.stderr
     assert "bye bye" in done.stdout  # Redis said so: it was stopped, not abandoned
 
 

@@ -54,13 +54,13 @@ BEYOND_SCHEMAS = frozenset(
         *("nul_character", "invalid_address"),
     }
 )
-#: Codes of validation by the very schemas of the document. What compares fields with each other is beyond those: it
-#: begins so, or is said of fields that are checked by what they stand for.
+#: Codes of validation by the schemas of the document. Validators that compare fields are beyond schemas: their
+#: messages are sentences of this project, which end in a full stop, as pydantic's messages do not.
 BY_SCHEMAS = frozenset({"invalid_spec", "invalid_request"})
+#: Messages about values that the schema lists, which this project words too.
+LISTED = "Unknown "
 COMPARING = (
-    "Value error, ",
     "this row has ",
-    "patience waits for ",
     "has a meaning only with ",
     "there is no token ",
     "tags are fixed for tokens of sentences",
@@ -100,7 +100,9 @@ def filter_failure(_context: Any, failure: Any, case: Any, response: Any) -> boo
 
 
 def _compares(place: dict[str, Any]) -> bool:
-    return place["detail"].startswith(COMPARING) or place.get("pointer", "").startswith(COMPARED)
+    detail = str(place["detail"])
+    own_sentence = detail.endswith(".") and not detail.startswith(LISTED)
+    return own_sentence or detail.startswith(COMPARING) or place.get("pointer", "").startswith(COMPARED)
 
 
 @schemathesis.hook

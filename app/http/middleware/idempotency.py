@@ -52,8 +52,8 @@ class Idempotency:
             return
         try:
             if not _KEY.fullmatch(given):
-                fault = Fault("must be 1 to 255 visible ASCII characters", parameter=HEADER)
-                raise Invalid(f"The {HEADER} cannot be used.", [fault], code="invalid_idempotency_key")
+                fault = Fault("The key must be 1 to 255 visible ASCII characters.", parameter=HEADER)
+                raise Invalid(f"The {HEADER} is not valid.", [fault], code="invalid_idempotency_key")
             database: Database = scope["app"].state.runtime.database
             row, attempt = _row_id(scope, given), secrets.token_hex(16)
             kept = await _write(database, lambda conn: idempotency.begin(conn, row, attempt))

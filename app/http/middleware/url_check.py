@@ -17,7 +17,7 @@ class UrlCheck:
         if scope["type"] == "http":
             places = list(_faults(scope.get("raw_path") or b"", scope["query_string"]))
             if places:
-                detail = "The address has bytes that are not text."
+                detail = "The URL has bytes that are not UTF-8 text, or a NUL character."
                 await problems.problem_response(scope, 422, "invalid_address", detail, places)(
                     scope, receive, send
                 )
@@ -28,13 +28,13 @@ class UrlCheck:
 def _faults(path: bytes, query: bytes) -> list[dict[str, object]]:
     found = []
     if b"%" in path and (reason := _fault(path)):
-        found.append(problems.place(f"the path {reason}"))
+        found.append(problems.place(f"The path {reason}."))
     if b"%" in query:
         for field in query.split(b"&"):
             name, _, value = field.partition(b"=")
             if reason := _fault(name) or _fault(value):
                 shown = unquote_to_bytes(name).decode("utf-8", "replace").replace("\0", "\\0")
-                found.append(problems.place(reason, parameter=shown))
+                found.append(problems.place(f"The parameter {reason}.", parameter=shown))
     return found
 
 

@@ -74,15 +74,15 @@ class CompareSpec(JobSpec):
         counts = Counter(trainer.name for trainer in trainers if trainer.name is not None)
         twice = [name for name, count in counts.items() if count > 1]
         if twice:
-            raise ValueError(f"two trainers have the name {twice[0]}")
+            raise ValueError(f"Two trainers have the name {twice[0]}. Give each a different one.")
         return trainers
 
     @field_validator("threads")
     @classmethod
-    def _threads_of_use(cls, threads: int, info: ValidationInfo) -> int:
+    def _check_threads(cls, threads: int, info: ValidationInfo) -> int:
         trainers = info.data.get("trainers")
         if threads > 1 and trainers is not None and not any(trainer.uses_threads for trainer in trainers):
-            raise ValueError("none of the trainers can use more than 1 thread")
+            raise ValueError("None of the trainers uses more than one thread. Set threads to 1.")
         return threads
 
     def runs(self) -> list[tuple[str, Learning]]:

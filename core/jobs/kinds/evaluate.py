@@ -46,7 +46,7 @@ class EvaluateSpec(JobSpec):
     @classmethod
     def _models_differ(cls, models: list[str]) -> list[str]:
         if len(set(models)) < len(models):
-            raise ValueError("a model is named twice")
+            raise ValueError("A model occurs twice. Remove one of the two.")
         return models
 
 
@@ -60,17 +60,20 @@ class Evaluation(Result):
 
 def _prepare(spec: EvaluateSpec, inputs: InputChecks) -> Prepared:
     corpus = inputs.labelled(spec.corpus)
-    found: list[Target] = []
-    for place, reference in enumerate(spec.models):
-        target = inputs.version(reference, f"/models/{place}")
-        if target in found:
-            fault = Fault(f"{reference} is {target}, which is named already", pointer=f"/models/{place}")
+    targets: list[Target] = []
+    for index, reference in enumerate(spec.models):
+        target = inputs.version(reference, f"/models/{index}")
+        if target in targets:
+            fault = Fault(
+                f"{reference} is {target}, which occurs already. Remove one of the two.",
+                pointer=f"/models/{index}",
+            )
             raise Invalid("The spec names a version twice.", [fault], code="same_version")
-        found.append(target)
-    names = {target.model for target in found}
+        targets.append(target)
+    names = {target.model for target in targets}
     return Prepared(
-        spec=spec.model_copy(update={"models": [str(target) for target in found]}),
-        tokens=corpus.tokens * len(found),
+        spec=spec.model_copy(update={"models": [str(target) for target in targets]}),
+        tokens=corpus.tokens * len(targets),
         model=names.pop() if len(names) == 1 else None,
     )
 

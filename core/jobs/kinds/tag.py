@@ -15,7 +15,7 @@ from tagsmith.core.corpus.labels.codings import LabelCoding
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Output, Prepared, Result, Stored
-from tagsmith.core.jobs.resources import JobResources, pieces, written
+from tagsmith.core.jobs.resources import JobResources, chunks_of, write_file
 from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.model.constraints import Constraints
@@ -70,11 +70,11 @@ class _Written:
     job_id: str
     path: Path
     #: The result, without the size and digest of the output.
-    told: dict[str, Any]
+    result: dict[str, Any]
 
     def store(self, conn: Connection) -> dict[str, Any]:
-        blob = blobs.write(conn, jobs.output_id(self.job_id), pieces(self.path))
-        return TaggedCorpus(**self.told, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
+        blob = blobs.write(conn, jobs.output_id(self.job_id), chunks_of(self.path))
+        return TaggedCorpus(**self.result, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
 
 
 def _prepare(spec: TagSpec, inputs: InputChecks) -> Prepared:
@@ -95,7 +95,7 @@ def _prepare(spec: TagSpec, inputs: InputChecks) -> Prepared:
 def _run(spec: TagSpec, resources: JobResources) -> JobRun:
     target, row = resources.version(spec.model, "/model"), resources.corpus_row(spec.corpus)
     corpus = yield from resources.corpus(spec.corpus)
-    yield Step("tag", 0.0, "making the kernels ready")
+    yield Step("tag", 0.0, "compiling the kernels")
     warm.serving()
     path = yield from resources.model_file(target)
     tagger = Tagger.open(path, target.sha256)
@@ -105,8 +105,8 @@ def _run(spec: TagSpec, resources: JobResources) -> JobRun:
     path.unlink()
     yield Note(f"{target} has labelled {corpus.tokens} tokens")
     name, out = spec.format or row.format, resources.scratch / "output"
-    yield from written(formats.write(tagged, name, _writing_options(spec, row)), out)
-    told = {
+    yield from write_file(formats.write(tagged, name, _writing_options(spec, row)), out)
+    result = {
         "model": target.model,
         "version": target.version,
         "corpus": row.id,
@@ -115,7 +115,7 @@ def _run(spec: TagSpec, resources: JobResources) -> JobRun:
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
     }
-    return _Written(resources.job.id, out, told)
+    return _Written(resources.job.id, out, result)
 
 
 def _writing_options(spec: TagSpec, corpus: CorpusRow) -> Any:

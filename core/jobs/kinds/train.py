@@ -12,7 +12,7 @@ from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.resources import JobResources, pieces
+from tagsmith.core.jobs.resources import JobResources, chunks_of
 from tagsmith.core.jobs.runner_interface import JobRun, JobUpdate
 from tagsmith.core.jobs.spec import Dev, DevFraction, JobSpec, Promotion
 from tagsmith.core.learn.run.spec import Learning
@@ -55,9 +55,9 @@ class TrainSpec(JobSpec, Learning):
     def _patience_has_scores(self) -> "TrainSpec":
         if self.stop.keeps_best and self.dev is None:
             fault = Fault(
-                "patience waits for a better score on dev, and there is no dev", pointer="/stop/patience"
+                "`patience` needs a dev set. Add `dev` or remove `patience`.", pointer="/stop/patience"
             )
-            raise Invalid("The train job is not valid", [fault], code="invalid_spec")
+            raise Invalid("The train job is not valid.", [fault], code="invalid_spec")
         return self
 
 
@@ -125,7 +125,7 @@ class NewModel:
 
     def store(self, conn: Connection) -> dict[str, Any]:
         """Publish the version. Promote it in the same transaction if the spec requests it and the policy allows it."""
-        made = self.registry.publish(conn, self.name, self.new, pieces(self.path))
+        made = self.registry.publish(conn, self.name, self.new, chunks_of(self.path))
         refusal = self._refused_promotion(conn, made.version)
         return TrainedVersion(
             model=self.name,

@@ -51,11 +51,11 @@ class Range(Spec):
     @model_validator(mode="after")
     def _is_a_range(self) -> "Range":
         if not self.low < self.high:
-            raise ValueError("low must be less than high")
+            raise ValueError("`low` must be less than `high`.")
         if self.scale == "log" and self.low <= 0:
-            raise ValueError("a logarithmic range must begin above 0")
+            raise ValueError("A logarithmic range must start above 0.")
         if self.integer and not (self.low.is_integer() and self.high.is_integer()):
-            raise ValueError("a range of whole numbers must begin and end with one")
+            raise ValueError("The ends of an integer range must be integers.")
         return self
 
     def draw(self, source: random.Random) -> float | int:
@@ -85,13 +85,14 @@ class GridSearch(Spec):
         """Return the combinations; the last field in name order changes fastest."""
         count = math.prod(len(values) for values in self.fields.values())
         if count > MAX_CANDIDATES:
-            fault = Fault(
-                f"these are {count} combinations; at most {MAX_CANDIDATES}", pointer="/search/fields"
-            )
-            raise Invalid("The tune job is not valid", [fault], code="invalid_spec")
+            reason = f"The grid has {count:,} combinations. At most {MAX_CANDIDATES:,} are allowed."
+            fault = Fault(reason, pointer="/search/fields")
+            raise Invalid("The tune job is not valid.", [fault], code="invalid_spec")
         names = sorted(self.fields)
-        made = (dict(zip(names, v, strict=True)) for v in itertools.product(*(self.fields[n] for n in names)))
-        return _distinct(made)
+        combinations = (
+            dict(zip(names, v, strict=True)) for v in itertools.product(*(self.fields[n] for n in names))
+        )
+        return _distinct(combinations)
 
     def probes(self) -> list[dict[str, Value]]:
         """Return further settings to validate: none, because the search tries every combination."""
@@ -119,10 +120,10 @@ class RandomSearch(Spec):
         """Draw the settings. Each field has its own random stream, so a new field does not change the others."""
         # Python's generator is stable across releases, and the seed needs no secrecy.
         streams = {name: random.Random(f"{seed}:{name}") for name in sorted(self.fields)}  # noqa: S311
-        made = (
+        draws = (
             {name: self._draw(name, source) for name, source in streams.items()} for _ in range(self.trials)
         )
-        return _distinct(made)
+        return _distinct(draws)
 
     def _draw(self, name: str, source: random.Random) -> Value:
         field = self.fields[name]
@@ -166,7 +167,7 @@ class TuneSpec(JobSpec, Learning):
         for values in self.search.probes():
             self._with(values)
         if not self.candidates:
-            raise ValueError("the search has no candidate")
+            raise ValueError("The search has no candidate. Give at least one value.")
         for candidate in self.candidates:
             # Check before the search that the best spec can be trained, even if its best pass is the first.
             for_whole_corpus(candidate.learning, passes=1)
@@ -184,7 +185,7 @@ class TuneSpec(JobSpec, Learning):
             try:
                 candidate.learning.features.resolve(columns)
             except Invalid as error:
-                raise self._blamed(error, candidate.values) from None
+                raise self._at_searched_field(error, candidate.values) from None
 
     def _with(self, values: Mapping[str, Value]) -> Learning:
         """Return the spec with the given fields set; Invalid names the wrong value and its field."""
@@ -194,7 +195,7 @@ class TuneSpec(JobSpec, Learning):
         try:
             return validated(_LEARNING, body, "The tune job")
         except Invalid as error:
-            raise self._blamed(error, values) from None
+            raise self._at_searched_field(error, values) from None
 
     @cached_property
     def _base(self) -> dict[str, Any]:
@@ -202,31 +203,33 @@ class TuneSpec(JobSpec, Learning):
 
     def _set(self, body: dict[str, Any], path: str, value: Value) -> None:
         *parents, leaf = path.split(".")
-        place: Any = body
+        target: Any = body
         for parent in parents:
-            place = place.get(parent) if isinstance(place, dict) else None
+            target = target.get(parent) if isinstance(target, dict) else None
         if path in ("trainer.kind", "stop.kind"):
-            raise _refused(
-                path, "a kind is not tuned: its fields are; a compare job compares kinds of trainers"
+            raise _invalid_field(
+                path, "A kind cannot be tuned. To compare kinds of trainers, use a compare job."
             )
-        if not isinstance(place, dict):
-            raise _refused(path, f"the spec has nothing at {'.'.join(parents)} to set {leaf} in")
-        place[leaf] = value
+        if not isinstance(target, dict):
+            raise _invalid_field(
+                path, f"The spec has no object at {'.'.join(parents)} in which to set {leaf}."
+            )
+        target[leaf] = value
 
-    def _blamed(self, error: Invalid, values: Mapping[str, Value]) -> Invalid:
+    def _at_searched_field(self, error: Invalid, values: Mapping[str, Value]) -> Invalid:
         """Return the same error, located at the searched field that caused it, or at all possible ones."""
         faults = []
         for fault in error.faults:
-            place = (fault.pointer or "").strip("/").replace("/", ".")
+            field = (fault.pointer or "").strip("/").replace("/", ".")
             near = [
                 path
                 for path in values
-                if f"{path}.".startswith(f"{place}.") or f"{place}.".startswith(f"{path}.")
+                if f"{path}.".startswith(f"{field}.") or f"{field}.".startswith(f"{path}.")
             ]
-            exact = [path for path in near if path == place]
-            said = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
+            exact = [path for path in near if path == field]
+            settings = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
             where = pointer(("search", "fields", exact[0] if exact else near[0])) if near else fault.pointer
-            faults.append(Fault(f"{said}: {fault.reason}", line=fault.line, pointer=where))
+            faults.append(Fault(f"{settings}: {fault.reason}", line=fault.line, pointer=where))
         return Invalid(error.message, faults, code=error.code)
 
 
@@ -239,9 +242,9 @@ def _shown(value: Value) -> str:
 _LEARNING: TypeAdapter[Learning] = TypeAdapter(Learning)
 
 
-def _refused(path: str, reason: str) -> Invalid:
+def _invalid_field(path: str, reason: str) -> Invalid:
     fault = Fault(f"{path}: {reason}", pointer=pointer(("search", "fields", path)))
-    return Invalid("The tune job is not valid", [fault], code="invalid_spec")
+    return Invalid("The tune job is not valid.", [fault], code="invalid_spec")
 
 
 class SearchResult(Result):

@@ -45,7 +45,7 @@ class Series:
         if resume is not None:
             self.done, midway = checkpoint.carried_over(resume)
             if len(self.done) + midway > of:
-                raise CorruptFile("The checkpoint is of another job")
+                raise CorruptFile("The checkpoint belongs to another job.")
             self._resume = resume if midway else None
 
     def resumed(self) -> Iterator[Progress]:

@@ -65,7 +65,9 @@ def tune(
 ) -> Generator[Progress, None, Tuned]:
     """Cross-validate every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
     if corpus.labels is None:
-        raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
+        raise Invalid(
+            "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
+        )
     order = _order(candidates, folds)
     series = Series(len(order) + train_best, resume, tell_passes=False)
     yield from series.resumed()

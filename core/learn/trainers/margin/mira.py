@@ -28,9 +28,9 @@ class MiraSpec(OnlineSpec):
 
     @field_validator("variant")
     @classmethod
-    def _smooths_a_cap(cls, variant: str, info: ValidationInfo) -> str:
+    def _needs_a_cap(cls, variant: str, info: ValidationInfo) -> str:
         if variant == "II" and info.data.get("C", 1.0) is None:
-            raise ValueError("the second variant smooths the cap: give C")
+            raise ValueError("Variant II needs a finite `C`. Set `C`.")
         return variant
 
     def make(self, threads: int) -> PassiveAggressive:
