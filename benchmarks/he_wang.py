@@ -124,7 +124,7 @@ def _with_shapes(raw: bytes) -> bytes:
 
 def pku(data: Path) -> Task:
     train, test = segmentation.corpora(data, "pku")
-    return Task("pku", "PKU segmentation, another text than the paper's", segmentation.WITH, train, test)
+    return Task("pku", "PKU segmentation, different text from the paper", segmentation.WITH, train, test)
 
 
 TASKS = {"conll2000": conll2000, "dutch": dutch, "dutch-tokens": dutch_tokens, "pku": pku}

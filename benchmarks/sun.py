@@ -101,16 +101,18 @@ def measure(train: Corpus, test: Corpus) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     for name, spec in RATED.items():
         chosen = rates[name]["chosen"]
-        curves[f"{name}, rate for one pass"] = scores(spec(chosen["1"]), train, test)
-        curves[f"{name}, rate for ten"] = scores(spec(chosen[str(PASSES)]), train, test)
-        curves[f"{name}, auto"] = scores(spec("auto"), train, test)
+        curves[f"{name}, rate tuned for 1 pass"] = scores(spec(chosen["1"]), train, test)
+        curves[f"{name}, rate tuned for 10 passes"] = scores(spec(chosen[str(PASSES)]), train, test)
+        curves[f"{name}, automatic rate"] = scores(spec("auto"), train, test)
         # Calibration looks at the whole run to come: a run of one pass has a rate of its own.
-        curves[f"{name}, auto, of one pass"] = scores(spec("auto", 1), train, test)
+        curves[f"{name}, automatic rate, run of 1 pass"] = scores(spec("auto", 1), train, test)
     curves["Avg-Perc"] = scores({"kind": "averaged-perceptron", "passes": PASSES}, train, test)
     curves["Perc"] = scores({"kind": "perceptron", "passes": PASSES}, train, test)
     for kind in ("madf", "asgd"):
-        curves[f"{kind.upper()}, auto"] = scores({"kind": kind, "passes": PASSES}, train, test)
-        curves[f"{kind.upper()}, auto, of one pass"] = scores({"kind": kind, "passes": 1}, train, test)
+        curves[f"{kind.upper()}, automatic rate"] = scores({"kind": kind, "passes": PASSES}, train, test)
+        curves[f"{kind.upper()}, automatic rate, run of 1 pass"] = scores(
+            {"kind": kind, "passes": 1}, train, test
+        )
     lbfgs = scores({"kind": "lbfgs", "l2": 1.0, "passes": 200}, train, test)
     table = {
         name: {str(at): points[at - 1]["score"] for at in AT if at <= len(points)}
@@ -119,11 +121,11 @@ def measure(train: Corpus, test: Corpus) -> dict[str, Any]:
     for name, row in table.items():
         print(f"{name:26}", row, flush=True)
     ahead = {
-        f"ADF ahead of {other} after one pass": table["ADF, rate for one pass"]["1"] > table[key]["1"]
-        for other, key in (("SGD", "SGD, rate for one pass"), ("the averaged perceptron", "Avg-Perc"))
+        f"ADF ahead of {other} after one pass": table["ADF, rate tuned for 1 pass"]["1"] > table[key]["1"]
+        for other, key in (("SGD", "SGD, rate tuned for 1 pass"), ("the averaged perceptron", "Avg-Perc"))
     }
     ahead["so with automatic rates, against SGD"] = (
-        table["ADF, auto, of one pass"]["1"] > table["SGD, auto, of one pass"]["1"]
+        table["ADF, automatic rate, run of 1 pass"]["1"] > table["SGD, automatic rate, run of 1 pass"]["1"]
     )
     end = {"L-BFGS": {"passes": len(lbfgs), "f1": lbfgs[-1]["score"]}}
     return {"rates": rates, "table": table, "converged": end, "verdict": ahead, "curves": curves}
