@@ -58,8 +58,8 @@ def _line_search() -> Iterator[str]:
         if settings >= MIN_SETTINGS:
             spread = grid["spread"]
             yield (
-                f"{corpus}, {settings} pairs of initial rate and decay factor: the largest and the smallest objective after "
-                f"the last pass differ by {spread['none']:,.0f}, and with the heuristic line search by "
+                f"{corpus}, {settings} pairs of initial rate and decay factor: the largest and the smallest objective "
+                f"after the last pass differ by {spread['none']:,.0f}, and with the heuristic line search by "
                 f"{spread['heuristic']:,.0f} "
                 f"({_source(result['name'], result, grid)})."
             )
