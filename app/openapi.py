@@ -19,7 +19,7 @@ from tagsmith.wire import ProblemDetails
 DOCUMENT = "/openapi.json"
 
 ASSETS = "/docs/assets"
-#: The package that contains Swagger UI, and the folder of its files. Nothing else of the package is used.
+#: The package that contains Swagger UI, and the directory of its files. Nothing else of the package is used.
 ASSETS_PACKAGE = ("fastapi_swagger", "resources")
 #: Request header of routes whose policy is idempotent.
 IDEMPOTENCY_KEY: Mapping[str, Any] = {

@@ -50,7 +50,7 @@ class Lease:
         self._give_back = give_back
         self._drop = drop
         self._worked_before_s = worked_before_s
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         self._progress: Mapping[str, Any] | None = None
         self._cancel = False
         self._pause = False
@@ -87,8 +87,8 @@ class Lease:
 
     @property
     def worked_seconds(self) -> float:
-        """How long workers have held the job, summed over all its claims."""
-        return self._worked_before_s + time.monotonic() - self._began
+        """The time that workers have held the job, summed over all its claims."""
+        return self._worked_before_s + time.monotonic() - self._started_at
 
     def note(self, progress: Mapping[str, Any]) -> None:
         """Keep the progress for the next renewal, which stores it."""

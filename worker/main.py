@@ -95,7 +95,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
 
 def _wait_for_schema(db: Database) -> None:
     """Wait until the migrations have run: the services of a stack start in any order."""
-    told = False
+    notified = False
     while True:
         try:
             if migrate.at_head(db):
@@ -103,7 +103,7 @@ def _wait_for_schema(db: Database) -> None:
             reason = "the schema is not the newest"
         except Unavailable as error:
             reason = error.message
-        if not told:
+        if not notified:
             _log.warning("waiting for the database: %s", reason)
-            told = True
+            notified = True
         time.sleep(SCHEMA_POLL_S)

@@ -26,7 +26,7 @@ from tagsmith.worker.checkpoints import Checkpoints
 from tagsmith.worker.context import Context, Runner
 from tagsmith.worker.lease import Lease
 from tagsmith.worker.limits import ResourceLimits
-from tagsmith.worker.reporter import Place, Reporter, place_of, publish_since
+from tagsmith.worker.reporter import Position, Reporter, position_of, publish_since
 
 if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
@@ -113,7 +113,7 @@ def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
         drop=lambda: drop(context, job.id, owner),
         worked_before_s=job.worked_seconds,
     ) as lease:
-        reporter = Reporter(context, lease, job.last_seq - 1, _told(context, job))
+        reporter = Reporter(context, lease, job.last_seq - 1, _reported_before(context, job))
         reporter.publish()
         ended = _work(context, job, lease, reporter, log)
     if ended is not None:
@@ -123,13 +123,13 @@ def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
     return ended
 
 
-def _told(context: Context, job: JobRow) -> dict[str, Place]:
+def _reported_before(context: Context, job: JobRow) -> dict[str, Position]:
     """Return the last pass and the last run that an earlier attempt has reported."""
     if job.attempt == 1:
         return {}
     with context.db.read() as conn:
         newest = {kind: events.newest(conn, job.id, kind) for kind in ("pass", "run")}
-    return {kind: place_of(event.data) for kind, event in newest.items() if event is not None}
+    return {kind: position_of(event.data) for kind, event in newest.items() if event is not None}
 
 
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:
@@ -167,17 +167,22 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
             raise
         except TagsmithError as error:
             log.info("job failed: %s", error.message)
-            return fail(_described(error))
+            return fail(_error_fields(error))
         except Exception:
-            log.exception("job failed by a defect")
+            log.exception("job failed with an internal error")
             # Only the logs get the details: they do not help a user.
-            return fail({"code": "internal_error", "message": "the job failed by an internal error"})
+            return fail(
+                {
+                    "code": "internal_error",
+                    "message": "The job failed with an internal error. The log of the worker has the details.",
+                }
+            )
     except jobs.LeaseLost as error:
         log.warning("job lost: %s", error)
     except Unavailable as error:
         # The database stays unavailable and the lease expires. When the database is back, the reaper queues the job
         # again if it has an attempt left.
-        log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback says nothing more
+        log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback adds nothing
     return None
 
 
@@ -268,8 +273,8 @@ def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection]
             time.sleep(PERSIST_PAUSE_S)
 
 
-def _described(error: TagsmithError) -> dict[str, Any]:
-    places = [
+def _error_fields(error: TagsmithError) -> dict[str, Any]:
+    faults = [
         {"reason": fault.reason, "line": fault.line, "pointer": fault.pointer} for fault in error.faults
     ]
-    return {"code": error.code, "message": error.message} | ({"errors": places} if places else {})
+    return {"code": error.code, "message": error.message} | ({"errors": faults} if faults else {})

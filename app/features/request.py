@@ -38,7 +38,7 @@ class PreviewRequest(Spec):
     @field_validator("sentence")
     @classmethod
     def _tokens(cls, sentence: list[Any]) -> list[Any]:
-        faults = [Fault(reason, pointer=f"/sentence{place}") for place, reason in _wrong(sentence)]
+        faults = [Fault(reason, pointer=f"/sentence{pointer}") for pointer, reason in _faults_of(sentence)]
         if faults:
             raise Invalid("The sentence cannot be read.", faults[:100], code="invalid_request")
         return sentence
@@ -49,29 +49,31 @@ class PreviewRequest(Spec):
         return [[token] if isinstance(token, str) else token for token in self.sentence]
 
 
-def _wrong(sentence: list[Any]) -> list[tuple[str, str]]:
-    """Return the faults of a sentence as (place, reason)."""
+def _faults_of(sentence: list[Any]) -> list[tuple[str, str]]:
+    """Return the faults of a sentence as (pointer, reason)."""
     if not 1 <= len(sentence) <= MAX_TOKENS:
-        return [("", f"a sentence has 1 to {MAX_TOKENS} tokens; this has {len(sentence)}")]
+        return [("", f"The sentence has {len(sentence)} tokens. It must have 1 to {MAX_TOKENS}.")]
     rows = isinstance(sentence[0], list)
     if rows and not 1 <= len(sentence[0]) <= MAX_COLUMNS:
-        return [("/0", f"a row has 1 to {MAX_COLUMNS} columns; this has {len(sentence[0])}")]
-    found: list[tuple[str, str]] = []
+        return [("/0", f"The row has {len(sentence[0])} columns. It must have 1 to {MAX_COLUMNS}.")]
+    faults: list[tuple[str, str]] = []
     for i, token in enumerate(sentence):
         if isinstance(token, list) != rows:
-            found.append((f"/{i}", "tokens are all strings or all rows of columns"))
+            faults.append((f"/{i}", "All tokens must be strings, or all must be rows of columns."))
         elif rows and len(token) != len(sentence[0]):
-            found.append((f"/{i}", f"this row has {len(token)} columns, the first one {len(sentence[0])}"))
+            faults.append(
+                (f"/{i}", f"The row has {len(token)} columns, and the first one has {len(sentence[0])}.")
+            )
         else:
             for j, value in enumerate(token if rows else [token]):
                 if not isinstance(value, str) or len(value) > MAX_VALUE:
-                    found.append(
+                    faults.append(
                         (
                             f"/{i}/{j}" if rows else f"/{i}",
-                            f"a value is a string of at most {MAX_VALUE} characters",
+                            f"A value must be a string of at most {MAX_VALUE} characters.",
                         )
                     )
-    return found
+    return faults
 
 
 _REQUEST: TypeAdapter[PreviewRequest] = TypeAdapter(PreviewRequest)

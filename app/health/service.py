@@ -70,7 +70,7 @@ class Health:
             with self._database.read() as conn:
                 generations.generation(conn)
 
-        return await self._probe(probe, "the database answers", "the database does not answer")
+        return await self._probe(probe, "the database responds", "the database does not respond")
 
     async def _migrations_check(self) -> HealthCheck:
         if not self._migrated:

@@ -54,10 +54,10 @@ class JsonRoute(APIRoute):
 
 def require_json(request: Request, *, when_absent: bool = True) -> None:
     """Refuse a body that is not declared as JSON. Refuse a missing media type only if `when_absent`."""
-    given = media_type(request)
-    if given != "application/json" and (given or when_absent):
-        said = f"not {given}" if given else "and the request names none"
-        raise Unsupported(f"The media type here is application/json, {said}.", code="unsupported_media_type")
+    declared = media_type(request)
+    if declared != "application/json" and (declared or when_absent):
+        found = f"The request declares {declared}." if declared else "The request declares none."
+        raise Unsupported(f"The media type must be application/json. {found}", code="unsupported_media_type")
     require_plain(request)
 
 

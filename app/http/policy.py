@@ -29,7 +29,7 @@ _ATTRIBUTE = "__policy__"
 
 
 class BodyLimit(Enum):
-    """How large a request body may be. The settings define the bytes."""
+    """The size limit of a request body. The settings define the bytes."""
 
     #: `max_json_bytes`: the body is held in memory.
     JSON = auto()
@@ -39,7 +39,7 @@ class BodyLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoutePolicy:
-    """What middleware does with the requests to a route."""
+    """The rules that middleware applies to the requests of a route."""
 
     #: The scope that a key needs; None means that no key is needed.
     scope: Scope | None

@@ -149,9 +149,9 @@ class LiveEvents:
         streams: dict[Any, Any] = {key: each.position for key, each in channels.items() if each.position}
         if not streams:
             return
-        answer = await redis.xread(streams, count=READ_COUNT, block=BLOCK_MS)
+        response = await redis.xread(streams, count=READ_COUNT, block=BLOCK_MS)
         self.connected = True
-        for key, entries in _pairs(answer):
+        for key, entries in _pairs(response):
             channel = channels[_text(key)]
             for entry_id, fields in entries:
                 channel.position = _text(entry_id)
@@ -162,7 +162,7 @@ class LiveEvents:
     def _lost(self, error: Exception) -> None:
         if self.connected:
             logger.warning(
-                "no live events: Redis is away, events come from SQL", extra={"reason": str(error)}
+                "no live events: Redis is unavailable, events come from SQL", extra={"reason": str(error)}
             )
         self.connected = False
         for channel in self._channels.values():
@@ -187,6 +187,6 @@ def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _pairs(answer: Any) -> list[tuple[Any, Any]]:
+def _pairs(response: Any) -> list[tuple[Any, Any]]:
     """Return (stream, entries) pairs from either of the two response shapes of the driver."""
-    return list(answer.items()) if isinstance(answer, dict) else list(answer or ())
+    return list(response.items()) if isinstance(response, dict) else list(response or ())

@@ -18,7 +18,7 @@ from tagsmith.app.jobs import service, stream
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.submit import Checked
+from tagsmith.core.jobs.submit import CheckedJob
 from tagsmith.core.registry.names import NAME_PATTERN
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
@@ -60,7 +60,7 @@ def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: Call
 
 @router.post("/validate", response_model=wire.JobCheck)
 @policy(Scope.READ, audit=False)
-def validate_job(spec: Spec, runtime: RuntimeDep) -> Checked:
+def validate_job(spec: Spec, runtime: RuntimeDep) -> CheckedJob:
     """Check a job without posting it: the spec with defaults filled in, and an estimate; faults as in `POST /jobs`."""
     return service.check(runtime.database, spec, runtime.settings)
 

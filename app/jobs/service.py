@@ -15,7 +15,7 @@ from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import JobKind, Output
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.submit import Checked
+from tagsmith.core.jobs.submit import CheckedJob
 from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs
@@ -49,7 +49,7 @@ def create(
     return job
 
 
-def check(database: Database, spec: JobSpec, settings: Settings) -> Checked:
+def check(database: Database, spec: JobSpec, settings: Settings) -> CheckedJob:
     """Check a job as posting it would, and estimate what it takes. Nothing is stored."""
     with database.write() as conn:
         return submit.check(conn, spec, settings)

@@ -139,7 +139,7 @@ def move(
     """Point an alias at a version."""
     with database.write() as conn:
         before = _present_seq(conn, change)
-        seq = change.expected.chosen(before)
+        seq = change.expected.expected_state(before)
         moved = registry.move_alias(
             conn, change.model, change.alias, number, _context(change), seq, force=force
         )
@@ -150,7 +150,7 @@ def move(
 def roll_back(database: Database, registry: Registry, change: Change, target: RollbackTarget) -> AliasState:
     """Point an alias back to an earlier version."""
     with database.write() as conn:
-        seq = change.expected.chosen(_present_seq(conn, change))
+        seq = change.expected.expected_state(_present_seq(conn, change))
         moved = registry.roll_back(conn, change.model, change.alias, _context(change), seq, target)
         change.caller.record(conn)
     return moved

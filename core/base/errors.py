@@ -11,7 +11,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of the input, and its place: a line of a file, a JSON pointer into the body, or a parameter."""
+    """One fault of the input, and its location: a line of a file, a JSON pointer into the body, or a parameter."""
 
     reason: str
     line: int | None = None

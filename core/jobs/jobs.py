@@ -29,7 +29,7 @@ from tagsmith.core.store.states import (
     allowed_actions,
 )
 
-# A crash that the job itself causes happens again. A second attempt tells it apart from an accident.
+# A crash that the job itself causes happens again. A second attempt distinguishes it from an accident.
 MAX_ATTEMPTS = 2
 
 _job = tables.job
@@ -88,7 +88,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a job reads and what must therefore not be deleted: ids, and versions as (model, number)."""
+    """The inputs of a job, which must not be deleted: ids, and versions as (model, number)."""
 
     corpora: Sequence[str] = ()
     versions: Sequence[tuple[str, int]] = ()
@@ -108,7 +108,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a worker must know while it runs a job."""
+    """The requests and the lease state that a worker checks while it runs a job."""
 
     #: A user requested a cancel.
     cancel: bool
@@ -139,10 +139,10 @@ def create(
 ) -> JobRow:
     """Store a queued job. What it uses cannot be deleted until it has ended."""
     uses, origin = uses or Uses(), origin or Origin()
-    wanted = corpora.hold(conn, uses.corpora)
+    corpus_ids = corpora.hold(conn, uses.corpora)
     for name, number in uses.versions:
         models.hold(conn, name, number)
-    held = lexicons.hold(conn, uses.lexicons)
+    lexicon_ids = lexicons.hold(conn, uses.lexicons)
     now = clock.now(conn)
     values = {
         "id": new_id("job"),
@@ -162,10 +162,14 @@ def create(
         "queued_at": now,
     }
     job = _make(conn.execute(_job.insert().values(**values).returning(*_COLUMNS)).one())
-    if wanted:
-        conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
-    if held:
-        conn.execute(tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in held])
+    if corpus_ids:
+        conn.execute(
+            tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in corpus_ids]
+        )
+    if lexicon_ids:
+        conn.execute(
+            tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in lexicon_ids]
+        )
     if uses.versions:
         rows = [{"job_id": job.id, "model": name, "version": number} for name, number in uses.versions]
         conn.execute(tables.job_version.insert(), rows)

@@ -24,7 +24,7 @@ RECENT = 50
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a job will take: tokens over all passes, seconds if there is experience, and its queue."""
+    """The expected cost of a job: tokens over all passes, its queue, and seconds if similar jobs have run before."""
 
     tokens: int
     seconds: float | None
@@ -32,8 +32,8 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A job that could be posted now: the spec as it would be stored, and what it will take."""
+class CheckedJob:
+    """A job that passed its checks: the spec as it would be stored, and its expected cost."""
 
     spec: dict[str, Any]
     estimate: Estimate
@@ -46,7 +46,7 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
         message = f"{limit} jobs are waiting. Post this one again when some have ended."
         raise Unavailable(message, code="queue_full")
     inputs = InputChecks(conn, settings)
-    prepared = _prepared(spec, inputs)
+    prepared = _prepare(spec, inputs)
     return jobs.create(
         conn,
         kind=spec.kind,
@@ -58,16 +58,16 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
     )
 
 
-def check(conn: Connection, spec: JobSpec, settings: Settings) -> Checked:
+def check(conn: Connection, spec: JobSpec, settings: Settings) -> CheckedJob:
     """Check a spec as `post` does, without storing a job."""
-    prepared = _prepared(spec, InputChecks(conn, settings))
+    prepared = _prepare(spec, InputChecks(conn, settings))
     stored = prepared.spec.model_dump(mode="json")
     speed = _recent_speed(conn, stored)
     seconds = None if speed is None else prepared.tokens / speed
-    return Checked(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
+    return CheckedJob(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
 
 
-def _prepared(spec: JobSpec, inputs: InputChecks) -> Prepared:
+def _prepare(spec: JobSpec, inputs: InputChecks) -> Prepared:
     kind = kinds.of(spec)
     prepared = kind.prepare(spec, inputs)
     inputs.promotion(kind.promotion(spec))

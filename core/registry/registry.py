@@ -1,4 +1,4 @@
-"""Changes of what is served, each with its announcement.
+"""Changes of the served versions, each with its announcement.
 
 Every API process polls the generation of the registry. An announcement over Redis makes it look at once, so a change
 takes effect within milliseconds. The announcement is sent after the commit; without Redis the poll finds the change.
@@ -75,7 +75,7 @@ class Registry:
         return state_of(conn, moved)
 
     def announce(self) -> None:
-        """Tell the API processes to look at the registry now."""
+        """Notify the API processes of a change."""
         if self._redis is not None:
             messages.bump_registry(self._redis)
 

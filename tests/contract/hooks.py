@@ -60,7 +60,6 @@ BY_SCHEMAS = frozenset({"invalid_spec", "invalid_request"})
 #: Messages about values that the schema lists, which this project words too.
 LISTED = "Unknown "
 COMPARING = (
-    "this row has ",
     "has a meaning only with ",
     "there is no token ",
     "tags are fixed for tokens of sentences",

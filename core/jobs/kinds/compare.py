@@ -108,13 +108,13 @@ class CompareSpec(JobSpec):
         """Return the given names. The default is the kind, numbered if it occurs more than once."""
         names = [trainer.name for trainer in self.trainers]
         taken = {name for name in names if name is not None}
-        for place, trainer in enumerate(self.trainers):
-            if names[place] is None:
+        for index, trainer in enumerate(self.trainers):
+            if names[index] is None:
                 options = (
                     trainer.kind if number == 1 else f"{trainer.kind} {number}" for number in range(1, 99)
                 )
-                names[place] = next(name for name in options if name not in taken)
-                taken.add(cast(str, names[place]))
+                names[index] = next(name for name in options if name not in taken)
+                taken.add(cast(str, names[index]))
         return cast(list[str], names)
 
 

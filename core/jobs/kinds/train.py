@@ -125,21 +125,21 @@ class NewModel:
 
     def store(self, conn: Connection) -> dict[str, Any]:
         """Publish the version. Promote it in the same transaction if the spec requests it and the policy allows it."""
-        made = self.registry.publish(conn, self.name, self.new, chunks_of(self.path))
-        refusal = self._refused_promotion(conn, made.version)
+        row = self.registry.publish(conn, self.name, self.new, chunks_of(self.path))
+        refusal = self._refused_promotion(conn, row.version)
         return TrainedVersion(
             model=self.name,
-            version=made.version,
+            version=row.version,
             promoted=self.promote if refusal is None else None,
             not_promoted=refusal,
-            objective=made.objective,
-            active_features=made.active_features,
-            train_seconds=made.train_seconds,
+            objective=row.objective,
+            active_features=row.active_features,
+            train_seconds=row.train_seconds,
             passes=self.passes,
             stop_reason=self.stop_reason,
-            metrics=made.metrics,
-            sha256=made.sha256,
-            size_bytes=made.size_bytes,
+            metrics=row.metrics,
+            sha256=row.sha256,
+            size_bytes=row.size_bytes,
             curve=self.curve,
         ).stored()
 

@@ -69,7 +69,7 @@ def tune(
             "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
         )
     order = _order(candidates, folds)
-    series = Series(len(order) + train_best, resume, tell_passes=False)
+    series = Series(len(order) + train_best, resume, report_passes=False)
     yield from series.resumed()
     bench = _Workbench(corpus, lexicons, folds, seed)
     yield from _validate(candidates, bench, order, series)
@@ -95,7 +95,7 @@ def tune(
     steps = train(
         learning, corpus, None, lexicons=lexicons, resume=series.take_resume(), carried=tuple(series.done)
     )
-    trained = yield from series.told("the best on everything", steps)
+    trained = yield from series.as_part_of_job("the best on everything", steps)
     return Tuned(result, learning, trained)
 
 
