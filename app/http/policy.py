@@ -144,7 +144,7 @@ class RoutePolicies:
         return (
             self._search(neighbours, method, path)
             or self._search(self._routes, method, path)
-            or _unanswered(neighbours, method)
+            or _policy_of_no_route(neighbours, method)
         )
 
     @staticmethod
@@ -155,7 +155,7 @@ class RoutePolicies:
         return None
 
 
-def _unanswered(neighbours: list[PolicedRoute], method: str) -> RoutePolicy:
+def _policy_of_no_route(neighbours: list[PolicedRoute], method: str) -> RoutePolicy:
     """Return the policy for a request that gets 404 or 405: the scope of the nearest route."""
     safe = method in SAFE_METHODS
     alike = (each for each in neighbours if each.methods is None or safe == (each.methods <= SAFE_METHODS))

@@ -59,7 +59,7 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     """
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
-    kinds = _kinds(features, vocabularies)
+    kinds = _templates_by_kind(features, vocabularies)
     bags, _ = learn_bags(features.bags, corpus, 1, 0)
     tokens = coder.tokens_of(corpus)
     in_bags = [
@@ -68,16 +68,16 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
         for token in range(begin, end):
-            found = []
-            for slots, templates, places in kinds:
+            names_of_token = []
+            for slots, templates, resolved in kinds:
                 for number, template in enumerate(templates if token - begin >= slots.skipped else ()):
                     values = _values(slots, number, codes, begin, end, token)
                     if UNKNOWN not in values:
-                        found.append(named(template, places[number], vocabularies, values))
+                        names_of_token.append(named(template, resolved[number], vocabularies, values))
             for bag, part in in_bags:
                 entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
-                found += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
-            out.append(found)
+                names_of_token += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
+            out.append(names_of_token)
     return out
 
 
@@ -86,7 +86,7 @@ def _entries(bag: BagIndex) -> BagIndex:
     return replace(bag, attributes=np.arange(len(bag.vocabulary), dtype=np.int32))
 
 
-def _kinds(
+def _templates_by_kind(
     features: Features, vocabularies: Sequence[Vocabulary]
 ) -> tuple[tuple[Slots, tuple[Template, ...], tuple[tuple[ResolvedSlot, ...], ...]], ...]:
     """The templates of single labels, and those of label pairs."""
@@ -98,19 +98,19 @@ def _kinds(
 
 def named(
     template: Template,
-    places: Sequence[ResolvedSlot],
+    slots: Sequence[ResolvedSlot],
     vocabularies: Sequence[Vocabulary],
     values: Sequence[int],
 ) -> str:
     """The name of the feature that a template makes from the codes of its values."""
     return template.joined(
         [
-            vocabularies[place.column][code]
+            vocabularies[slot.column][code]
             if code >= 0
             else "?"
             if code == UNKNOWN
             else template.boundary(boundary_row(code))
-            for place, code in zip(places, values, strict=True)
+            for slot, code in zip(slots, values, strict=True)
         ]
     )
 
@@ -131,27 +131,30 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
         names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)
         labels = len(names_of)
     pairs = label_pairs(gold, corpus.offsets, labels)
-    # What the features of each kind are joined with: the label of each token, or the pair of labels that ends there.
+    # Features are joined with the label of each token, or with the label pair that ends there.
     joined = ((gold, labels), (pairs, labels * labels))
     parameters = 0
     if features.edges:
         parameters += len(np.unique(pairs[pairs >= 0])) if features.seen_pairs else labels * labels
     size, rows = 0, []
     for (slots, templates, _), (joins, ways) in zip(
-        _kinds(features, coder.vocabularies), joined, strict=True
+        _templates_by_kind(features, coder.vocabularies), joined, strict=True
     ):
         index, attributes = build(slots, codes, corpus.offsets, features.cutoff)
         template_of = index.seen_at % max(len(slots.seeds), 1)
-        made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
+        attribute_counts = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
         occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
         cells, own = Cells(attributes.starts, attributes.rows, NO_CELLS.values), index.size
-        rows += [TemplateFeatures(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
+        rows += [
+            TemplateFeatures(t.name, attribute_counts[i], int(occurrences[i]))
+            for i, t in enumerate(templates)
+        ]
         if slots.skipped == 0:
             bags, own = learn_bags(features.bags, corpus, features.cutoff, own)
             cells = attributes_of(bags, coder.tokens_of(corpus), cells)
             rows += [_bag_count(bag, cells) for bag in bags]
         size += own
-        parameters += _seen(cells, joins, ways) if features.seen_pairs else own * ways
+        parameters += _count_combinations(cells, joins, ways) if features.seen_pairs else own * ways
     return PreviewCounts(corpus.tokens, labels, size, parameters, tuple(rows))
 
 
@@ -168,15 +171,16 @@ def label_pairs(gold: NDArray[np.int64], offsets: NDArray[np.int64], labels: int
     return np.asarray(pairs)
 
 
-def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int) -> int:
+def _count_combinations(attributes: Cells, joins: NDArray[np.int64], ways: int) -> int:
     """The number of combinations of attribute and label, or pair of labels, that occur."""
-    places = [
-        np.unique(_places(attributes, joins, ways, begin)) for begin in range(0, len(joins), _SLICE_TOKENS)
+    combinations = [
+        np.unique(_combinations(attributes, joins, ways, begin))
+        for begin in range(0, len(joins), _SLICE_TOKENS)
     ]
-    return len(np.unique(np.concatenate(places))) if places else 0
+    return len(np.unique(np.concatenate(combinations))) if combinations else 0
 
 
-def _places(attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
+def _combinations(attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int) -> NDArray[np.int64]:
     starts = attributes.starts[begin : begin + _SLICE_TOKENS + 1]
     join = np.repeat(joins[begin : begin + _SLICE_TOKENS], np.diff(starts))
     return np.asarray(attributes.ids[starts[0] : starts[-1]].astype(np.int64) * ways + join)

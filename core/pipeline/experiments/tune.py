@@ -23,7 +23,7 @@ from tagsmith.core.pipeline.experiments.series import Entry, EveryRunFailed, Ser
 from tagsmith.core.pipeline.train import TrainResult, train
 
 #: The outcome of a candidate on the folds after the one on which it failed.
-SKIPPED = {"code": "skipped", "message": "it failed on another fold"}
+SKIPPED = {"code": "skipped", "message": "The candidate failed on another fold."}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,7 +79,7 @@ def tune(
     table = [_row(*each) for each in zip(candidates, by_candidate, strict=True)]
     best = max((row for row in table if row["mean"] is not None), key=lambda row: row["mean"], default=None)
     if best is None:
-        raise EveryRunFailed(f"every candidate failed, the first one: {table[0]['error']['message']}")
+        raise EveryRunFailed(f"Every candidate failed. The first error: {table[0]['error']['message']}")
     learning = for_whole_corpus(candidates[best["candidate"] - 1].learning, round(best["best_pass"]))
     result = {
         "score": score_name(tuple(corpus.labels.vocabulary.strings())),
