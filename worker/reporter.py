@@ -99,7 +99,7 @@ class Reporter:
         self._flushed_at = time.monotonic()
         beat = jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress, lease.worked_seconds)
         if beat.lost:
-            raise jobs.LeaseLost(f"Another worker has the lease of {lease.job_id}.")
+            raise jobs.LeaseLost(f"This worker has lost the lease of {lease.job_id}.")
         events.append(conn, lease.job_id, [*self._drafts, *more])
 
     def clear_written(self) -> None:

@@ -52,10 +52,10 @@ class PreviewRequest(Spec):
 def _faults_of(sentence: list[Any]) -> list[tuple[str, str]]:
     """Return the faults of a sentence as (pointer, reason)."""
     if not 1 <= len(sentence) <= MAX_TOKENS:
-        return [("", f"The sentence has {len(sentence)} tokens. It must have 1 to {MAX_TOKENS}.")]
+        return [("", f"A sentence must have 1 to {MAX_TOKENS} tokens. This one has {len(sentence)}.")]
     rows = isinstance(sentence[0], list)
     if rows and not 1 <= len(sentence[0]) <= MAX_COLUMNS:
-        return [("/0", f"The row has {len(sentence[0])} columns. It must have 1 to {MAX_COLUMNS}.")]
+        return [("/0", f"A row must have 1 to {MAX_COLUMNS} columns. This one has {len(sentence[0])}.")]
     faults: list[tuple[str, str]] = []
     for i, token in enumerate(sentence):
         if isinstance(token, list) != rows:

@@ -386,7 +386,7 @@ def _by_owner(
     job = get(conn, job_id)
     if job.lease_owner == owner:
         raise illegal(transition.value, job)
-    raise LeaseLost(f"Another worker has the lease of {job_id}, which is {job.state.value}.")
+    raise LeaseLost(f"This worker has lost the lease of {job_id}: it is {job.state.value}.")
 
 
 def _held_by(job_id: str, owner: str) -> sa.ColumnElement[bool]:

@@ -131,7 +131,7 @@ class JobResources:
         assert job.lease_owner is not None
         with self.db.write() as conn:
             if jobs.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
-                raise jobs.LeaseLost(f"Another worker has the lease of {job.id}.")
+                raise jobs.LeaseLost(f"This worker has lost the lease of {job.id}.")
             checkpoints.delete(conn, job.id)
         return Note(f"the checkpoint cannot be used, so training starts again: {reason}", level="warning")
 

@@ -88,7 +88,7 @@ def test_what_the_state_does_not_allow_is_a_conflict(
     bring_to(state, database, job.id)
     before = client.job(job.id)
     problem = assert_problem(http.post(f"/jobs/{job.id}/{wish}"), 409, "illegal_transition")
-    assert problem["detail"] == f"cannot {wish} {job.id}: it is {state}"
+    assert problem["detail"] == f"Cannot {wish} job {job.id}, because it is {state}."
     assert client.job(job.id) == before
 
 

@@ -274,9 +274,9 @@ def test_a_job_that_ended_meanwhile_cannot_be_cancelled_and_the_page_says_so(
     browser.wait("document.querySelector('dialog[open]')")
     until(client, job.id, "succeeded")
     browser.click(DO)
-    assert "cannot cancel" in browser.text("#job-said .fault")
+    assert "Cannot cancel" in browser.text("#job-said .fault")
     browser.wait("document.querySelector('#job .state.succeeded')")
-    assert "cannot cancel" in browser.text("#job-said .fault")
+    assert "Cannot cancel" in browser.text("#job-said .fault")
     assert client.job(job.id).state == "succeeded"
 
 

@@ -31,7 +31,7 @@ def test_a_run_that_would_need_too_much_memory_is_refused_before_it_starts(train
     assert (job.state, job.worked_seconds > 0) == (State.FAILED, True)
     assert job.error is not None
     assert job.error["code"] == "too_large"
-    assert "and jobs may take 0 MiB" in job.error["message"]
+    assert "and jobs may use 0 MiB" in job.error["message"]
     assert not any(event.type == "pass" for event in training.events(job_id))
 
 
@@ -40,7 +40,10 @@ def test_a_job_fails_when_its_time_is_over_and_time_of_earlier_claims_counts(tra
     job_id = training.create("late", passes=1000, pass_s=0.02, max_seconds=0.3)
     run.run_job(context, job_id)
     job = training.job(job_id)
-    assert job.error == {"code": "out_of_time", "message": "The job was not done within its 0.3 s"}
+    assert job.error == {
+        "code": "out_of_time",
+        "message": "The job did not finish within 0.3 s. Raise its max_seconds.",
+    }
     made = [event for event in training.events(job_id) if event.type == "pass"]
     assert 1 < len(made) <= 15
     assert 0.2 < job.worked_seconds < 2

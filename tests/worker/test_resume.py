@@ -217,7 +217,7 @@ def test_a_checkpoint_that_cannot_be_used_is_dropped_with_a_warning(
     assert job.result is not None
     assert job.result["sha256"] == file.save(expected.model, tmp_path / "straight")
     (warning,) = [event for event in found_events if event.level == "warning"]
-    assert (warning.type, "starts afresh" in warning.message) == ("message", True)
+    assert (warning.type, "starts again" in warning.message) == ("message", True)
     assert not any(event.message.startswith("resumed") for event in found_events)
     assert passes_of(found_events) == list(range(1, expected.passes + 1))
 

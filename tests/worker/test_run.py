@@ -83,7 +83,10 @@ def test_a_defect_fails_the_job_without_showing_its_inside(
         run.run_job(context, job_id)
     job = job_of(context, job_id)
     assert job.state is State.FAILED
-    assert job.error == {"code": "internal_error", "message": "the job failed by an internal error"}
+    assert job.error == {
+        "code": "internal_error",
+        "message": "The job failed with an internal error. The log of the worker has the details.",
+    }
     assert "secret" not in json.dumps([event.as_dict() for event in events_of(context, job_id)])
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert "secret inner detail" in caplog.text

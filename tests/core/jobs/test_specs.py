@@ -247,8 +247,8 @@ def test_settings_drawn_twice_are_tried_once():
         (grid(**{"trainer.l1": [0.1, -1]}), "/search/fields/trainer.l1", "trainer.l1 = -1"),
         (grid(**{"trainer.nose": [1]}), "/search/fields/trainer.nose", "Unknown field"),
         (grid(**{"trainer.kind": ["sgd"]}), "/search/fields/trainer.kind", "compare"),
-        (grid(**{"stop.kind": ["flat"]}), "/search/fields/stop.kind", "not tuned"),
-        (grid(**{"trainer.l1.x": [1]}), "/search/fields/trainer.l1.x", "nothing at trainer.l1"),
+        (grid(**{"stop.kind": ["flat"]}), "/search/fields/stop.kind", "cannot be tuned"),
+        (grid(**{"trainer.l1.x": [1]}), "/search/fields/trainer.l1.x", "no object at trainer.l1"),
         (grid(**{"features.cutoff": [0]}), "/search/fields/features.cutoff", "features.cutoff = 0"),
         (grid(**{"features.templates": ["U:%x[0"]}), "/search/fields/features.templates", "macro"),
         (
@@ -266,7 +266,7 @@ def test_settings_drawn_twice_are_tried_once():
         ),
         (grid(), "/search/fields", "at least 1"),
         (drawn(**{"trainer.l1": {"low": -0.001, "high": 100}}), "/search/fields/trainer.l1", "-0.001"),
-        (drawn(**{"trainer.l1": {"low": 1, "high": 1}}), "/search/fields/trainer.l1", "less than high"),
+        (drawn(**{"trainer.l1": {"low": 1, "high": 1}}), "/search/fields/trainer.l1", "less than `high`"),
         (
             drawn(**{"trainer.l1": {"low": 0, "high": 1, "scale": "log"}}),
             "/search/fields/trainer.l1",
@@ -276,7 +276,7 @@ def test_settings_drawn_twice_are_tried_once():
         (
             drawn(**{"trainer.passes": {"low": 1.5, "high": 9, "integer": True}}),
             "/search/fields/trainer.passes",
-            "whole",
+            "must be integers",
         ),
         (drawn(**{"trainer.l1": {"low": 1}}), "/search/fields/trainer.l1/high", "required"),
         ({**grid(**{"trainer.l1": [1]}), "folds": 1}, "/folds", "2"),
