@@ -152,7 +152,7 @@ def test_a_template_that_does_not_parse_gives_its_line():
 def test_a_column_the_corpus_lacks_is_named():
     spec = parse_job({**LEAST, "features": {"templates": "U00:%x[0,3]"}})
     spec.features.resolve(4)
-    with pytest.raises(Invalid, match="does not have"):
+    with pytest.raises(Invalid, match="columns that are missing"):
         spec.features.resolve(3)
 
 
