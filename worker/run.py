@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # A database that restarts must not lose hours of training, so the worker waits for it this long.
 PERSIST_S = 120.0
 PERSIST_PAUSE_S = 1.0
-# How long a worker that shuts down may spend on a last checkpoint. Less than STOP_PATIENCE_S of its lease.
+# How long a worker that shuts down may spend on a last checkpoint. Less than STOP_TIMEOUT_S of its lease.
 LAST_S = 1.5
 # How long a worker that pauses a job may spend on it: enough for a gigabyte of state and a slow database.
 PAUSE_S = 120.0

@@ -132,7 +132,7 @@ class LiveEvents:
                 await self._attach(self._redis)
                 await self._read(self._redis)
             except (RedisError, OSError) as error:
-                self._lost(error)
+                self._on_lost_connection(error)
                 await asyncio.sleep(RECONNECT_S)
 
     async def _attach(self, redis: Redis) -> None:
@@ -159,7 +159,7 @@ class LiveEvents:
                 for watch in channel.watches:
                     watch.put(news)
 
-    def _lost(self, error: Exception) -> None:
+    def _on_lost_connection(self, error: Exception) -> None:
         if self.connected:
             logger.warning(
                 "no live events: Redis is unavailable, events come from SQL", extra={"reason": str(error)}

@@ -54,7 +54,7 @@ def test_only_messages_of_its_own_queues_show_a_worker_that_it_is_deaf(
     training: Stack, own: str, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reaper, "RESEND_AFTER_S", 0.0)
-    monkeypatch.setattr("tagsmith.worker.watchdog.DEAF_S", -1.0)
+    monkeypatch.setattr("tagsmith.worker.watchdog.MAX_IDLE_S", -1.0)
     training.config = training.config.replace(worker_queues=own)
     context = context_of(training)
     job_id = training.submit("waits", passes=1, pass_s=0)

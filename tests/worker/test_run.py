@@ -23,7 +23,7 @@ from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
 from tagsmith.worker import reaper, run
 from tagsmith.worker.context import Context
-from tagsmith.worker.watchdog import DEAF_S, EXIT_CODE, Watchdog
+from tagsmith.worker.watchdog import EXIT_CODE, MAX_IDLE_S, Watchdog
 from tests.services import wait_until
 from tests.worker import processes
 from tests.worker.counting import Counted, CountOutcome, count
@@ -291,17 +291,17 @@ def test_the_watchdog_ends_only_a_worker_that_is_idle_while_messages_wait(
 
     def look_for(seconds: float, *, messages_wait: bool) -> None:
         nonlocal now
-        watchdog.look(messages_wait=messages_wait)
+        watchdog.check(messages_wait=messages_wait)
         now += seconds
-        watchdog.look(messages_wait=messages_wait)
+        watchdog.check(messages_wait=messages_wait)
 
-    look_for(DEAF_S * 2, messages_wait=False)
+    look_for(MAX_IDLE_S * 2, messages_wait=False)
     busy.set()
-    look_for(DEAF_S * 2, messages_wait=True)
+    look_for(MAX_IDLE_S * 2, messages_wait=True)
     busy.clear()
-    look_for(DEAF_S - 1, messages_wait=True)
-    watchdog.look(messages_wait=False)
-    look_for(DEAF_S - 1, messages_wait=True)
+    look_for(MAX_IDLE_S - 1, messages_wait=True)
+    watchdog.check(messages_wait=False)
+    look_for(MAX_IDLE_S - 1, messages_wait=True)
     assert ended == []
     look_for(2, messages_wait=True)
     assert ended == [EXIT_CODE]
