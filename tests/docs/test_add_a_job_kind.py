@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.test_readme import ROOT
 
-#: In a process of its own: the kinds are looked up once per process.
+#: Runs in its own process, because job kinds are found once per process.
 SCRIPT = """
 import json, sys, threading
 from pathlib import Path
