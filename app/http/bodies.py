@@ -102,7 +102,7 @@ def malformed(message: str) -> problems.Malformed:
     code = "json_too_deep" if "recursion" in reason else "malformed_json"
     return problems.Malformed(
         f"The body is not valid JSON: {reason}.",
-        [Fault(f"{reason[:1].upper()}{reason[1:]}{column}.", line=line)],
+        [Fault(f"JSON error: {reason}{column}.", line=line)],
         code=code,
     )
 
