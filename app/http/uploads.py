@@ -1,4 +1,7 @@
-"""Uploads: decoded, checked, parsed and spooled as the bytes arrive. The whole body is never in memory."""
+"""Uploads: decoded, checked, parsed and spooled as the bytes arrive.
+
+A corpus is never in memory as a whole; a lexicon is, and its size is limited.
+"""
 
 import hashlib
 import tempfile
@@ -26,7 +29,7 @@ BATCH_BYTES = 1 << 20
 #: How much of the spool file is passed to SQL at a time.
 SPOOL_READ_BYTES = 1 << 20
 
-#: The media type that curl declares unless told otherwise.
+#: The media type that curl declares by default.
 FORM = "application/x-www-form-urlencoded"
 
 #: The name of an upload when neither the query nor the file has one.
@@ -64,7 +67,7 @@ class UploadReader(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a request declares about its body."""
+    """How a request describes its body: the format and options of its query, and the headers."""
 
     format: str
     options: Mapping[str, object]
@@ -131,11 +134,11 @@ class Upload(Generic[T]):
     async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
         """Process a whole body in threads, outside the event loop."""
         async for batch in _batches(body):
-            await anyio.to_thread.run_sync(self._keep, batch, limiter=threads)
+            await anyio.to_thread.run_sync(self._store_batch, batch, limiter=threads)
 
     def finish(self) -> T:
         """Check that the body is complete, and return the object that the reader parsed."""
-        with _kept():
+        with _storage_errors():
             for piece in self._body.finish():
                 self._take(self._file_bytes(piece))
             if self._part is not None:
@@ -166,8 +169,8 @@ class Upload(Generic[T]):
     ) -> None:
         self._spool.close()
 
-    def _keep(self, batch: bytes) -> None:
-        with _kept():
+    def _store_batch(self, batch: bytes) -> None:
+        with _storage_errors():
             self.feed(batch)
 
     def _take(self, texts: Iterator[bytes]) -> None:
@@ -196,13 +199,14 @@ class Upload(Generic[T]):
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
+def _storage_errors() -> Iterator[None]:
     """Translate errors of the disk."""
     try:
         yield
     except OSError as error:
         raise Unavailable(
-            f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
+            f"The upload cannot be stored: {error.strerror}. Free disk space and try again.",
+            code="storage_unavailable",
         ) from error
 
 

@@ -75,14 +75,14 @@ def test_a_wrong_setting_is_a_sentence_and_not_a_traceback(
 def test_up_refuses_a_data_directory_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunDir(tmp_path).claimed():
         assert main(["up", "--port", "0", "--data-dir", str(tmp_path)]) == 2
-    assert f"another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
+    assert f"Another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
 
 
 def test_up_refuses_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["up", "--port", str(port), "--data-dir", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (f"cannot listen on 127.0.0.1 port {port}: Address already in use.\n")
+    assert capsys.readouterr().err == (f"Cannot listen on 127.0.0.1 port {port}: Address already in use.\n")
 
 
 def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp
         timeout=60,
     )
     assert done.returncode == 2
-    assert "the database could not be migrated" in done.stderr
+    assert "The database could not be migrated." in done.stderr
     assert "bye bye" in done.stdout  # Redis said so: it was stopped, not abandoned
 
 

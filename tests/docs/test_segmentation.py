@@ -1,4 +1,4 @@
-"""The walk-through of word segmentation, done as it says."""
+"""The steps of the page about word segmentation work as described."""
 
 import json
 import re

@@ -23,7 +23,7 @@ from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline.versions import predicted_labels
+from tagsmith.core.pipeline.evaluation import predicted_labels
 
 if TYPE_CHECKING:
     from tagsmith.cli.commands.tag import TagPlan
