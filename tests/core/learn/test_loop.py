@@ -300,5 +300,5 @@ def test_a_batch_trainer_stops_when_it_has_converged(corpus: Corpus):
 
 def test_a_run_that_ends_far_above_the_objective_of_no_training_has_diverged(corpus: Corpus):
     bold = {"kind": "exponential", "eta0": 1e6, "alpha": 1.0}
-    with pytest.raises(Diverged, match="without any training. Choose a smaller learning rate"):
+    with pytest.raises(Diverged, match="without any training"):
         _run(_spec(trainer={"kind": "sgd", "passes": 1, "schedule": bold}), corpus)
