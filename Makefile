@@ -17,7 +17,7 @@ checksum = $(shell cat $(1) 2>/dev/null | cksum | cut -d' ' -f1)
 RUNTIME := $(VENV)/runtime-$(call checksum,requirements.txt pyproject.toml setup.py)
 DEV := $(VENV)/dev-$(call checksum,requirements.txt requirements-dev.txt pyproject.toml setup.py)
 
-help:  ## Say what each target does
+help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: $(DEV)  ## Create .venv with everything for work on the project
@@ -85,7 +85,7 @@ lock:  ## Pin the newest versions that fit together, with hashes
 	$(LOCK) requirements-docs.in -o requirements-docs.txt
 	rm -rf $(VENV)-lock
 
-clean:  ## Remove what the targets made, except data
+clean:  ## Remove everything the targets created, except data
 	rm -rf $(VENV) $(VENV)-docs build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find app core worker migrations tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -17,9 +17,9 @@ from tagsmith.app.http import problems
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.sender import JobSender
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.app.metrics.meters import Meters
-from tagsmith.app.metrics.readings import Readings
+from tagsmith.app.metrics.sampler import MetricsSampler
 from tagsmith.app.tagging.service import Tagging
 from tagsmith.app.tagging.serving import Serving
 from tagsmith.core.registry.registry import Registry
@@ -48,11 +48,11 @@ class Runtime:
     live: LiveEvents
     sender: JobSender
     health: Health
-    keyring: Keyring
+    key_cache: KeyCache
     rates: RateLimiter
     streams: OpenStreams
     meters: Meters
-    readings: Readings
+    sampler: MetricsSampler
     #: None when tracing is off.
     tracing: "Tracing | None"
     #: Uploads have their own threads, so that long ones do not block other routes.
@@ -65,10 +65,10 @@ class Runtime:
 class Caller:
     """The sender of a request, its id, and its trace context."""
 
-    #: The name and id of the key, or the client address if keys are not in force.
+    #: The name and id of the key, or the client address if keys are not required.
     actor: str | None
     request_id: str
-    #: None if keys are not in force.
+    #: None if keys are not required.
     key: KeyRow | None = None
     #: Records the changes of the request; None if the route is not audited.
     audit: RequestAudit | None = None
@@ -109,7 +109,7 @@ async def _database(request: Request) -> Database:
 
 
 def caller_of(scope: ASGIScope) -> Caller:
-    """Return the sender of a request, identified by the key that the `Gate` middleware found."""
+    """Return the sender of a request, identified by the key that the `AccessControl` middleware found."""
     key = scope["state"].get("key")
     client = scope.get("client")
     actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None

@@ -15,17 +15,17 @@ from tagsmith.core.store.engine import Database
 logger = logging.getLogger(__name__)
 
 #: Leftovers only use disk space, so a long interval is enough.
-EVERY_S = 600.0
+INTERVAL_S = 600.0
 #: Versions removed per transaction. Their files are large, and on SQLite a transaction blocks all other writers.
-AT_ONCE = 5
+BATCH_VERSIONS = 5
 #: Actor and method of removals in the audit log.
 ACTOR, METHOD = "retention", "SWEEP"
 
 
-async def keep_clean(database: Database) -> None:
+async def run_cleanup(database: Database) -> None:
     """Clean up periodically until cancelled. Several processes can run this at the same time."""
     while True:
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(INTERVAL_S)
         await _do("responses", remove_responses(database))
         await _do("versions", remove_versions(database))
 
@@ -48,10 +48,19 @@ def remove_versions(database: Database) -> Iterator[int]:
 
 def _remove_some(database: Database, name: str) -> int:
     with database.write() as conn:
-        numbers = retention.apply(conn, name, AT_ONCE)
+        numbers = retention.apply(conn, name, BATCH_VERSIONS)
         for number in numbers:
-            path = f"/models/{name}/versions/{number}"
-            audit.record(conn, NewAuditEntry(ACTOR, None, METHOD, path, None, 0, "", None))
+            entry = NewAuditEntry(
+                actor=ACTOR,
+                key_id=None,
+                method=METHOD,
+                path=f"/models/{name}/versions/{number}",
+                location=None,
+                status=0,
+                request_id="",
+                note=None,
+            )
+            audit.record(conn, entry)
     return len(numbers)
 
 
@@ -61,9 +70,9 @@ async def _do(what: str, steps: Iterator[int]) -> None:
     try:
         while (done := await anyio.to_thread.run_sync(next, steps, None)) is not None:
             count += done
-        logger.info("tidied up", extra={"what": what, "count": count})
+        logger.info("cleaned up", extra={"what": what, "count": count})
     except TagsmithError as error:
-        logger.warning("cannot tidy up now", extra={"what": what, "reason": error.message})
+        logger.warning("clean-up not possible now", extra={"what": what, "reason": error.message})
     except Exception:
         # The other tasks must continue. This task runs again later.
-        logger.exception("tidying up failed", extra={"what": what})
+        logger.exception("clean-up failed", extra={"what": what})

@@ -13,7 +13,7 @@ from fastapi.telemetry import TelemetryConfig
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from starlette.types import Scope
+from starlette.types import Scope as ASGIScope
 
 from tagsmith.app import housekeeping, openapi
 from tagsmith.app.audit.routes import router as audit
@@ -25,28 +25,28 @@ from tagsmith.app.health.routes import router as health
 from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
-from tagsmith.app.http.middleware.address import PlainAddress
+from tagsmith.app.http.middleware.access_control import AccessControl
 from tagsmith.app.http.middleware.attach_policy import AttachPolicy
 from tagsmith.app.http.middleware.audit import Audit
 from tagsmith.app.http.middleware.body_limit import BodyLimiter
-from tagsmith.app.http.middleware.gate import Gate
+from tagsmith.app.http.middleware.etags import ETags
 from tagsmith.app.http.middleware.idempotency import Idempotency
 from tagsmith.app.http.middleware.origin import OriginCheck
 from tagsmith.app.http.middleware.query_parameters import QueryParameters
 from tagsmith.app.http.middleware.request_log import RequestLog
-from tagsmith.app.http.middleware.validators import Validators
+from tagsmith.app.http.middleware.url_check import UrlCheck
 from tagsmith.app.http.params import PROBLEM_RESPONSE
 from tagsmith.app.http.policy import RoutePolicies
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.routes import router as jobs
 from tagsmith.app.jobs.sender import JobSender
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.app.keys.routes import router as keys
 from tagsmith.app.lexicons.routes import router as lexicons
-from tagsmith.app.metrics import service as metrics
+from tagsmith.app.metrics import service as metrics_service
 from tagsmith.app.metrics.meters import Meters
-from tagsmith.app.metrics.readings import Readings
-from tagsmith.app.metrics.routes import router as metric
+from tagsmith.app.metrics.routes import router as metrics_router
+from tagsmith.app.metrics.sampler import MetricsSampler
 from tagsmith.app.models.routes import router as models
 from tagsmith.app.page.routes import router as page
 from tagsmith.app.policies.routes import router as policies
@@ -59,17 +59,18 @@ from tagsmith.app.tagging.turns import Turns
 from tagsmith.core.model.cache import ModelCache
 from tagsmith.core.pipeline import warm
 from tagsmith.core.registry.registry import Registry
-from tagsmith.core.service import version, wire
+from tagsmith.core.service import messages, version
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store.engine import Database
 
 if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
 
-#: Uploads are parsed without the GIL. Two more threads than cores keep the cores busy while some wait for SQL.
+#: Corpora are parsed by kernels that release the GIL. Two more threads than cores keep the cores busy while some
+#: wait for SQL.
 EXTRA_UPLOAD_THREADS = 2
 #: Interval between checks of an idle Redis connection.
-HEALTH_CHECK_S = 15
+HEALTH_CHECK_INTERVAL_S = 15
 
 
 def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
@@ -90,7 +91,7 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
     app = FastAPI(
         title="Tagsmith",
         version=version.package_version(),
-        description="Train sequence taggers, watch them learn, serve them, and go back when you must.",
+        description="Train sequence taggers, follow training, serve versions, and roll back.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -101,20 +102,20 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
     )
     problems.install(app)
     # The middleware that is added last is the outermost.
-    app.add_middleware(Validators)
+    app.add_middleware(ETags)
     app.add_middleware(Audit)
     app.add_middleware(Idempotency)
     app.add_middleware(DirectTagging)
     app.add_middleware(QueryParameters, policies=route_policies)
-    app.add_middleware(Gate)
-    app.add_middleware(PlainAddress)
+    app.add_middleware(AccessControl)
+    app.add_middleware(UrlCheck)
     app.add_middleware(BodyLimiter, settings=settings)
     app.add_middleware(OriginCheck, allowed_hosts=settings.hosts)
     app.add_middleware(AttachPolicy, policies=route_policies)
     app.add_middleware(RequestLog)
     # Routes are matched in order, so the most frequent one comes first.
-    stored = (corpora, lexicons, jobs, models, policies, features, catalogue, keys, audit)
-    for router in (tagging, *stored, metric, health, page):
+    resources = (corpora, lexicons, jobs, models, policies, features, catalogue, keys, audit)
+    for router in (tagging, *resources, metrics_router, health, page):
         app.include_router(router)
     openapi.install(app, keys=settings.access != ANYONE)
     route_policies.compile(app.routes)
@@ -125,17 +126,17 @@ def create_app(settings: Settings, tracing: "Tracing | None" = None) -> FastAPI:
 async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterator[Runtime]:
     runtime = _runtime(settings, tracing)
     runtime.meters.open()
-    nudged = asyncio.Event()
+    registry_changed = asyncio.Event()
     tasks: list[Coroutine[Any, Any, None]] = [
         runtime.health.warm_up(),
-        runtime.serving.follow(nudged),
+        runtime.serving.follow(registry_changed),
         runtime.live.run(),
-        runtime.keyring.follow(),
-        housekeeping.keep_clean(runtime.database),
-        metrics.keep_saved(runtime.readings),
+        runtime.key_cache.follow(),
+        housekeeping.run_cleanup(runtime.database),
+        metrics_service.save_periodically(runtime.sampler),
     ]
     if runtime.async_redis is not None:
-        tasks.append(serving.listen(runtime.async_redis, nudged))
+        tasks.append(serving.listen(runtime.async_redis, registry_changed))
     running = [asyncio.create_task(task) for task in tasks]
     try:
         yield runtime
@@ -150,10 +151,10 @@ async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterat
 def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     database = Database(settings.database_url)
     url = settings.redis_url
-    redis, async_redis = (wire.connect(url), _async_redis(url)) if url else (None, None)
+    redis, async_redis = (messages.connect(url), _async_redis(url)) if url else (None, None)
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
-    known = Serving(database, cache)
-    checks = Health(database, async_redis, warm.serving)
+    resolver = Serving(database, cache)
+    health_checks = Health(database, async_redis, warm.serving)
     meters, streams = Meters(settings.data_dir / "metrics"), OpenStreams(settings)
     cores = os.cpu_count() or 1
     return Runtime(
@@ -162,16 +163,18 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         redis=redis,
         async_redis=async_redis,
         registry=Registry(redis),
-        serving=known,
-        tagging=Tagging(known, settings, anyio.CapacityLimiter(cores), lambda: checks.warmed, Turns()),
+        serving=resolver,
+        tagging=Tagging(
+            resolver, settings, anyio.CapacityLimiter(cores), lambda: health_checks.warmed, Turns()
+        ),
         live=LiveEvents(async_redis),
         sender=JobSender(url),
-        health=checks,
-        keyring=Keyring(database, settings),
+        health=health_checks,
+        key_cache=KeyCache(database, settings),
         rates=RateLimiter(async_redis, settings),
         streams=streams,
         meters=meters,
-        readings=Readings(meters, streams, cache),
+        sampler=MetricsSampler(meters, streams, cache),
         tracing=tracing,
         upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
         draining=asyncio.Event(),
@@ -186,8 +189,8 @@ def _async_redis(url: str) -> AsyncRedis:
     """
     return AsyncRedis.from_url(
         url,
-        socket_connect_timeout=wire.TIMEOUT_S,
-        health_check_interval=HEALTH_CHECK_S,
+        socket_connect_timeout=messages.TIMEOUT_S,
+        health_check_interval=HEALTH_CHECK_INTERVAL_S,
         retry=Retry(NoBackoff(), 0),
     )
 
@@ -198,7 +201,7 @@ async def _close(runtime: Runtime) -> None:
     if runtime.redis is not None:
         runtime.redis.close()
     runtime.sender.close()
-    runtime.readings.take()
+    runtime.sampler.sample()
     runtime.meters.close()
     runtime.database.dispose()
     if runtime.tracing is not None:
@@ -207,13 +210,13 @@ async def _close(runtime: Runtime) -> None:
 
 def _telemetry(tracing: "Tracing | None", policies: RoutePolicies) -> TelemetryConfig:
     """Configure the framework to trace requests if tracing is on. The application has its own metrics and logs."""
-    made = TelemetryConfig(
+    disabled = TelemetryConfig(
         tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
     )
     if tracing is None:
-        return made
+        return disabled
 
-    def is_excluded(scope: Scope) -> bool:
+    def is_excluded(scope: ASGIScope) -> bool:
         return not policies.find(scope["method"], scope["path"]).traced
 
-    return {**made, "tracing": True, "tracer_provider": tracing.provider, "exclude": is_excluded}
+    return {**disabled, "tracing": True, "tracer_provider": tracing.provider, "exclude": is_excluded}

@@ -19,7 +19,7 @@ from tagsmith.wire import ProblemDetails
 DOCUMENT = "/openapi.json"
 
 ASSETS = "/docs/assets"
-#: The package that contains Swagger UI, and the folder of its files. Nothing else of the package is used.
+#: The package that contains Swagger UI, and the directory of its files. Nothing else of the package is used.
 ASSETS_PACKAGE = ("fastapi_swagger", "resources")
 #: Request header of routes whose policy is idempotent.
 IDEMPOTENCY_KEY: Mapping[str, Any] = {
@@ -129,7 +129,7 @@ def _add_policies(document: dict[str, Any], routes: Iterable[PolicedRoute], *, k
     On loopback, routes also work without a key until the first key is created.
     """
     document["components"]["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "A key, where keys are in force."}
+        "key": {"type": "http", "scheme": "bearer", "description": "A key, if keys are required."}
     }
     for route in routes:
         for method in route.methods or ():

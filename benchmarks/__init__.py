@@ -1,1 +1,1 @@
-"""Measurements: commands that compare with peers in one run and write what they saw to `benchmarks/results/`."""
+"""Benchmarks: commands that compare with other tools in one run and write the results to `benchmarks/results/`."""

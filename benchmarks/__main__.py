@@ -1,4 +1,4 @@
-"""`make bench ARGS="--data ../shared/data"`: every benchmark, one after the other; with `--long` also the long ones."""
+"""`make bench ARGS="--data ../shared/data"` runs all benchmarks in sequence; `--long` includes the long ones."""
 
 import subprocess
 import sys

@@ -1,13 +1,13 @@
-"""Averages of margin learners in float32 against a float64 twin, over a million updates.
+"""Averages of margin learners in float32, compared with a float64 twin, over a million updates.
 
     python -m benchmarks.averages [--updates 1000000]
 
 A margin learner adds (n - 1) s d to a sum a in float32, and its model is w - a / N. The twin is the averaged perceptron
-in float64. Steps of a perceptron are whole numbers, so both make the same updates bit for bit, and the means differ by
-the rounding of a alone. Other learners add up in the same way, with steps of other sizes.
+in float64. The steps of a perceptron are integers, so both make the same updates bit for bit, and the means differ only
+by the rounding of a. Other learners add in the same way, with other step sizes.
 
 - error: the largest difference of a weight, relative to the largest weight.
-- labels: tokens that the two models label differently, of all tokens. accuracy: of both, in percent.
+- labels: the share of tokens that the two models label differently. accuracy: of both, in percent.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tagsmith.core.learn.trainers.margin.averaged_perceptron import AveragedPerc
 from tagsmith.core.learn.weights.scoring import Weights
 
 SENTENCES = 1000
-#: Few and frequent features, all of whose weights move all the time; and those of a usual model.
+#: Few and frequent features, whose weights change in every update; and the features of a typical model.
 FEATURES = {
     "frequent": FeatureSpec(templates="U0:%x[0,1]\nU1:%x[-1,1]\nU2:%x[1,1]\nB"),
     "chunking": FeatureSpec(preset="chunking"),
@@ -32,7 +32,7 @@ FEATURES = {
 
 
 def trained(problem: Problem, dtype: type, updates: int) -> Weights:
-    """The mean after so many updates."""
+    """Return the mean after a number of updates."""
     trainer = AveragedPerceptronSpec().make(1)
     trainer.dtype = dtype
     state = trainer.start(problem)
@@ -45,7 +45,7 @@ def trained(problem: Problem, dtype: type, updates: int) -> Weights:
 def measure(problem: Problem, updates: int) -> dict[str, Any]:
     """Compare the two means."""
     ours, twin = (trained(problem, dtype, updates) for dtype in (np.float32, np.float64))
-    # A model stores float32, whatever its weights were made in.
+    # A model stores float32, whatever the type of the trainer.
     labels = ours.decode(problem)
     expected = Weights(problem, twin.values.astype(np.float32)).decode(problem)
     gold = problem.data.gold

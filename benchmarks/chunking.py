@@ -1,10 +1,11 @@
-"""CoNLL-2000 chunking against python-crfsuite: a training pass, file to model, and tagging.
+"""CoNLL-2000 chunking compared with python-crfsuite: a training pass, file to model, and tagging.
 
     python -m benchmarks.chunking --data ../shared/data [--rounds 5]
 
-Same text, same templates (CRF++'s 19 and label bigrams), one thread each, contenders alternated in one run. Ours trains
-`sgd-l1` (cumulative penalty, l1 0.5, exponential schedule); python-crfsuite its `l2sgd`. Ours has a weight for every
-pair of attribute and label (7.4 M), crfsuite only for pairs seen in the data (0.46 M): it does less work a pass.
+Same text, same templates (CRF++'s 19 and label bigrams), one thread each, contenders alternated in one run. Tagsmith
+trains `sgd-l1` (cumulative penalty, l1 0.5, exponential schedule), python-crfsuite `l2sgd`. Tagsmith has a weight for
+every pair of attribute and label (7.4 M), crfsuite only for pairs seen in the data (0.46 M), which is less work per
+pass.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def ours(raw: bytes, passes: int = PASSES) -> TrainResult:
 
 
 def theirs(raw: bytes, model: Path, passes: int = PASSES) -> crfsuite.Timed:
-    """From the file's bytes to a trained model, in Python as its users do."""
+    """From the file's bytes to a trained model, in Python as users of python-crfsuite do."""
     parsed = crfsuite.templates()
     data = crfsuite.sentences(raw)
     features = [crfsuite.expand(sentence, parsed) for sentence in data]

@@ -1,4 +1,4 @@
-"""What every benchmark shares: data, timing, and the record of where a figure came from."""
+"""Shared code of the benchmarks: data, timing, and the description of the machine."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ def read(path: Path) -> bytes:
 
 
 def alternate(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Run the contenders in turn, so that a noisy neighbour disturbs all of them alike; each gives its seconds."""
+    """Run the contenders in turn, so that a noisy neighbour disturbs all alike. Each returns its seconds."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
@@ -45,7 +45,7 @@ def timed(function: Callable[[], Any]) -> float:
 
 
 def summary(seconds: dict[str, list[float]], ours: str) -> dict[str, Any]:
-    """Medians, and how many times longer each other contender took: the median of the ratios within a round."""
+    """Return medians, and per contender the median of its time relative to ours within a round."""
     return {
         name: {
             "seconds_median": median(values),
@@ -57,7 +57,7 @@ def summary(seconds: dict[str, list[float]], ours: str) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Where and with what a figure was measured."""
+    """Describe the machine and the versions with which a figure was measured."""
     packages = {}
     for name in ("numba", "llvmlite", "numpy", "python-crfsuite", "fastapi", "uvicorn", "pydantic"):
         try:
@@ -75,7 +75,7 @@ def machine() -> dict[str, Any]:
 
 
 def moment() -> dict[str, Any]:
-    """When a part of a result was measured, and on how busy a machine: parts may be run apart."""
+    """Return the time and the load of the machine. Parts of a result can be measured at different times."""
     return {key: value for key, value in machine().items() if key in ("at", "load_average")}
 
 
@@ -90,7 +90,7 @@ def _cpu() -> str:
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """What a result holds so far, for benchmarks whose parts are run apart; empty when there is none."""
+    """Return the recorded result, for benchmarks whose parts run separately; empty if there is none."""
     path = RESULTS / f"{name}.json"
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     result.pop("machine", None)
@@ -98,7 +98,7 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def record(name: str, result: dict[str, Any]) -> Path:
-    """Write a result in place of the earlier one of the same name, and the pages that quote it."""
+    """Replace the result of this name, and update the pages that quote it."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), **result}, indent=2, ensure_ascii=False) + "\n")

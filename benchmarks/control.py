@@ -1,7 +1,7 @@
 """How fast a running job is cancelled: 20 jobs on a corpus of 500,000 tokens, each cancelled at a random moment.
 
-The moments fall into reading, compiling, calibrating, training and scoring, of trainers that work in different ways.
-Seconds are those from sending the cancel to an answer that says `cancelled`.
+The moments are during reading, compiling, calibrating, training and scoring, for trainers of different families. The
+time is measured from sending the cancel to a response with the state `cancelled`.
 
 python -m benchmarks.control --data ../shared/data
 """
@@ -20,7 +20,7 @@ from tagsmith.core.service.settings import Settings
 
 TOKENS = 500_000
 TRIES = 20
-#: By then every one of these jobs trains.
+#: All of these jobs are training by then.
 LONGEST_S = 6.0
 POLL_S = 0.02
 TRAINERS: tuple[dict[str, Any], ...] = (
@@ -32,13 +32,13 @@ TRAINERS: tuple[dict[str, Any], ...] = (
 
 
 def tiled(text: bytes) -> bytes:
-    """A corpus repeated to at least so many tokens."""
+    """Repeat a corpus until it has at least this number of tokens."""
     tokens = sum(1 for line in text.splitlines() if line.strip())
     return (text.rstrip(b"\n") + b"\n\n") * -(-TOKENS // tokens)
 
 
 def tried(client: Client, corpus: str, trainer: dict[str, Any], moment_s: float) -> dict[str, Any]:
-    """Start a job, cancel it `moment_s` after a worker took it, and say how long that took."""
+    """Start a job, cancel it `moment_s` after a worker claimed it, and return how long the cancel took."""
     spec = {"model": "cancelled", "corpus": corpus, "features": {"preset": "chunking"}, "trainer": trainer}
     job_id = client.train(spec).id
     while client.job(job_id).state == "queued":
@@ -73,7 +73,7 @@ def main() -> None:
         stack = BackgroundStack(settings)
         with stack, Client(stack.url) as client:
             corpus = client.upload(tiled(common.read(options.data / "conll2000" / "train.txt")), name="tiled")
-            for trainer in TRAINERS:  # compile what is not compiled yet: that is not what is measured
+            for trainer in TRAINERS:  # compile all kernels first, which is not measured
                 tried(client, corpus.id, trainer, LONGEST_S)
             tries = [
                 tried(client, corpus.id, TRAINERS[n % len(TRAINERS)], moments.uniform(0, LONGEST_S))
@@ -83,7 +83,7 @@ def main() -> None:
     result = {
         "tokens": corpus.tokens,
         "seconds_median": seconds[TRIES // 2],
-        # The 95th percentile of 20 tries is the 19th of them.
+        # The 95th percentile of 20 values is the 19th.
         "seconds_p95": seconds[-(-TRIES * 95 // 100) - 1],
         "seconds_most": seconds[-1],
         "tries": tries,

@@ -1,4 +1,4 @@
-"""python-crfsuite as its users run it: features expanded in Python, lists of strings handed over."""
+"""python-crfsuite as its users run it: features are expanded in Python and passed as lists of strings."""
 
 import re
 import time
@@ -56,7 +56,7 @@ def expand(sentence: Sequence[Sequence[str]], parsed: list[Template]) -> list[li
 
 
 class Timed(pycrfsuite.Trainer):
-    """A trainer that keeps what each iteration reported."""
+    """A trainer that stores the report of each iteration."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, verbose=False, **kwargs)
@@ -82,7 +82,7 @@ def trained(
     algorithm: str,
     params: dict[str, object],
 ) -> Timed:
-    """Hand everything over and train."""
+    """Pass all data and train."""
     trainer = Timed()
     for xseq, yseq in zip(features, labels, strict=True):
         trainer.append(xseq, yseq)
@@ -93,7 +93,7 @@ def trained(
 
 
 class Clocked(Timed):
-    """A trainer whose iterations are timed by our clock: crfsuite's own counts processor time, and so no waiting."""
+    """A trainer whose iterations are timed by the wall clock. crfsuite itself reports processor time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Clocked(Timed):
 
 
 class Peer:
-    """python-crfsuite with the data handed over once; every run starts from zero."""
+    """python-crfsuite with the data passed once; every run starts from zero."""
 
     def __init__(self, raw: bytes, model: Path) -> None:
         parsed = templates()
@@ -116,7 +116,7 @@ class Peer:
         self.model = model
 
     def run(self, algorithm: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """The curve of a run; seconds are those of the iterations, trials of a rate before them left out."""
+        """The curve of a run; seconds are those of the iterations, without earlier trials of a rate."""
         self._trainer.log.clear()
         self._trainer.ends.clear()
         self._trainer.select(algorithm)
@@ -125,7 +125,7 @@ class Peer:
         log = "".join(self._trainer.log)
         active = [int(n) for n in re.findall(r"Active features: (\d+)", log)]
         processor, losses = self._trainer.iteration_seconds(), self._trainer.losses()
-        # The first iteration has no end before it: it is as long as crfsuite says.
+        # There is no earlier end to measure from: use the time that crfsuite reports.
         ends = self._trainer.ends
         began = ends[0] - processor[0]
         return [

@@ -1,13 +1,14 @@
-"""From columns in memory to attributes: the feature index against templates expanded in Python for python-crfsuite.
+"""From columns in memory to attributes: the feature index, compared with templates expanded in Python.
 
     python -m benchmarks.features --data ../shared/data [--rounds 5]
 
-Both begin with the text read and split. Ours codes the columns, derives those that are derived, and builds the index
-and the rows of attributes. The other expands the same templates at each token to strings, as users of python-crfsuite
-do, and hands them over; it derives columns with the very functions that ours has, once a token. Contenders alternate;
-both work on one thread, and seconds are those of the processor, which other work on the machine disturbs least.
+Both start with text that is read and split. Tagsmith codes the columns, computes derived columns, and builds the index
+and the attribute rows. The other contender expands the same templates to strings at each token, as users of
+python-crfsuite do, and passes them on. It computes derived columns with the same functions, once per token. Contenders
+alternate and use one thread. Seconds are processor time, which other work on the machine disturbs least.
 
-Then the cost of derived columns, which depends on the distinct values: on a corpus, and on the same one twice over.
+Then the cost of derived columns, which depends on the number of distinct values: on a corpus, and on the same corpus
+twice.
 """
 
 import argparse
@@ -31,11 +32,11 @@ from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.features.templates.template import Template
 from tagsmith.core.pipeline import warm
 
-#: What is asked: so many times faster, and so much more for twice the text, noise allowed for.
+#: Targets: speed-up, and the maximum increase for twice the text, with a margin for noise.
 FASTER, DEARER = 8.0, 1.1
-#: Deriving takes a fifth of a second, of which a noisy machine makes a quarter more or less: so many times the rounds.
+#: Deriving takes a fifth of a second and varies by a quarter on a noisy machine, so it gets this many times the rounds.
 MORE_ROUNDS = 5
-#: Sentences of which the features are compared by name.
+#: Number of sentences whose features are compared by name.
 SAMPLE = 100
 
 WORDS = FeatureSpec(preset="chunking")
@@ -65,7 +66,7 @@ class Task:
 
 
 def processor(function: Callable[[], object]) -> float:
-    """Seconds of the processor that a call takes."""
+    """Return the processor time of a call."""
     began = time.process_time()
     function()
     return time.process_time() - began
@@ -80,7 +81,7 @@ def ours(features: Features, corpus: Corpus) -> int:
 
 
 def theirs(features: Features, data: list[crfsuite.Sentence]) -> None:
-    """The same templates expanded in Python and handed over."""
+    """The same templates expanded in Python and passed to python-crfsuite."""
     trainer = crfsuite.Timed()
     templates, functions = numbered(features), derivations(features)
     for sentence in data:
@@ -101,7 +102,7 @@ def extended(
 
 
 def check(features: Features, corpus: Corpus, data: list[crfsuite.Sentence]) -> None:
-    """Both contenders make the same features at each token."""
+    """Check that both contenders make the same features at each token."""
     templates, functions = numbered(features), derivations(features)
     expanded = [
         names
@@ -142,7 +143,7 @@ def index_build(task: Task, rounds: int) -> dict[str, Any]:
 
 
 def derived_cost(task: Task, rounds: int) -> dict[str, Any]:
-    """Deriving columns for a corpus, and for the same text twice."""
+    """Measure derived columns of a corpus, and of the same text twice."""
     once = learners.corpus(task.raw)
     twice = once.subset(np.tile(np.arange(once.sentences), 2))
     features = task.features.resolve(once.names)

@@ -1,10 +1,11 @@
-"""Feed readers and parsers of templates what a fuzzer guided by coverage comes up with, for so many seconds each.
+"""Coverage-guided fuzzing of corpus readers, lexicons and template parsers, for a number of seconds each.
 
     pip install atheris && python -m benchmarks.fuzz --seconds 60 [--target wapiti]
 
-A reader must give a corpus, or an error with a code and places; a parser templates that print and parse to themselves,
-or such an error; anything else ends the run with the input that did it, and so does an input that takes long. Kernels
-are run as plain Python (`NUMBA_DISABLE_JIT`), so that the fuzzer sees into them and their bounds are checked.
+A reader must return a corpus, or raise an error with a code and locations. A parser must return templates that print
+and parse to themselves, or raise such an error. Anything else, and an input that takes too long, ends the run and
+shows the input. Kernels run as plain Python (`NUMBA_DISABLE_JIT`), so that the fuzzer sees their branches and their
+bounds are checked.
 """
 
 import argparse
@@ -22,12 +23,12 @@ from typing import Any
 
 from benchmarks import common
 
-#: A run ends as a hang when one input takes longer.
+#: Maximum time of one input; a longer one counts as a hang.
 HANG_S = 5
-#: A line that a reader takes, in bytes.
+#: Maximum length of a line.
 LINE_BYTES = 100
 
-#: What is fed, cut into pieces, and a number that chooses among the options there are.
+#: The input, cut into chunks, and a number that selects the options.
 Target = Callable[[list[bytes], int], None]
 
 
@@ -43,7 +44,7 @@ def _conllu(*fields: str) -> str:
     return "\t".join([*fields, *["_"] * (10 - len(fields))]) + "\n"
 
 
-#: What the fuzzer begins with. The first four lexicons are one of each kind, by its number.
+#: The initial inputs of the fuzzer. The first four lexicons are one of each kind, by its number.
 SEEDS: dict[str, list[bytes]] = {
     "conll": [b"a X B-NP\nb Y I-NP\n\n-DOCSTART- x O\nc Z O\n"],
     "conllu": [("# c\n" + "".join(map(_conllu, ("1-2", "1", "2", "2.1"), "abcd")) + "\n").encode()],
@@ -75,7 +76,7 @@ OPTIONS: dict[str, list[dict[str, str]]] = {
 
 def reading(name: str) -> Target:
     """A corpus in one of the formats."""
-    # Imported under instrumentation, as all of ours here.
+    # Imported under instrumentation, like all modules of this project here.
     from tagsmith.core.corpus.formats import registry as formats  # noqa: PLC0415
     from tagsmith.core.corpus.report import report  # noqa: PLC0415
 
@@ -100,7 +101,7 @@ def looking_up() -> Target:
 
 
 def parsing(syntax: str) -> Target:
-    """Templates, printed in their own syntax and parsed again; the others may say that they cannot."""
+    """Templates, printed in their own syntax and parsed again. Other syntaxes may refuse them."""
     from tagsmith.core.base.errors import Invalid  # noqa: PLC0415
     from tagsmith.core.features.templates.crfpp import parse_crfpp  # noqa: PLC0415
     from tagsmith.core.features.templates.printing import (  # noqa: PLC0415
@@ -147,8 +148,8 @@ def parsing(syntax: str) -> Target:
 
 
 def fuzz(name: str, seconds: int, folder: str) -> None:
-    """Run in this process, which ends with it."""
-    import atheris  # noqa: PLC0415  # not among the requirements: it is large, and only this file uses it
+    """Run a target in this process and exit."""
+    import atheris  # noqa: PLC0415  # not in the requirements: it is large and only used here
 
     with atheris.instrument_imports(
         include=[
@@ -187,7 +188,7 @@ def fuzz(name: str, seconds: int, folder: str) -> None:
 
 
 def run_child(name: str, seconds: int) -> int:
-    """How many inputs a target has stood; exits with what the fuzzer said of one that it has not."""
+    """Return the number of inputs that a target handled. Exits with the output of the fuzzer if one failed."""
     with tempfile.TemporaryDirectory() as folder:
         for number, seed in enumerate(SEEDS[name]):
             (Path(folder) / str(number)).write_bytes(bytes([number, 0x40]) + seed)

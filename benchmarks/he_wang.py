@@ -1,28 +1,29 @@
-"""Table 5 and Figure 1 of He & Wang (2012) on the corpora we have: PA, DCA, SGD, ADF and MADF.
+"""Table 5 and Figure 1 of He and Wang (2012) on the available corpora: PA, DCA, SGD, ADF and MADF.
 
     python -m benchmarks.he_wang --data ../shared/data [--corpus dutch]
 
-Settings are the paper's (3.1, 3.3): C 0.01 for PA and 1 for DCA; SGD as Bottou's CRFSGD (rates by `bottou`, the first
-searched on a sample); ADF as Sun et al. (c 0.1, alpha 0.995, beta 0.6, ten windows a pass); MADF with a 0.001 and b 1;
-50 passes of SGD and 30 of the others. The L2 penalty is told for DCA only: C = 1 / (lambda m) = 1 is our l2 1. SGD, ADF
-and MADF minimise the same objective and take the same. One thread. F1 is that of the test set after each pass, whose
-time does not count. The end of a run depends on the order of the sentences by more than what learners differ in: scores
-and curves are means over eight orders, but for dutch-tokens and pku, which are run once.
+Settings are those of the paper (3.1, 3.3): C 0.01 for PA and 1 for DCA; SGD as Bottou's CRFSGD (schedule `bottou`, the
+initial rate searched on a sample); ADF as Sun et al. (c 0.1, alpha 0.995, beta 0.6, ten windows per pass); MADF with a
+0.001 and b 1; 50 passes of SGD and 30 of the others. The paper gives the L2 penalty for DCA only: C = 1 / (lambda m) =
+1 is l2 = 1 here. SGD, ADF and MADF minimise the same objective with the same penalty. One thread. F1 is that of the
+test set after each pass; testing is not in the time. The order of the sentences changes the final score more than the
+choice of the learner. Scores and curves are therefore means over eight orders, except for dutch-tokens and pku (one
+run).
 
-PA is run with both updates of Crammer et al. (2006). The paper's Eq. 5 is the one by greatest loss; its text has PA do
-nothing where the labels are right, which is the one by prediction, and its scores are nearer to that one's. That one is
-held against the paper, the other is told beside it.
+PA runs with both updates of Crammer et al. (2006). Eq. 5 of the paper is the update by largest loss. Its text describes
+a PA that does nothing if the labels are correct, which is the update by prediction, and its scores are closer to that
+one. The update by prediction is therefore compared with the paper, and the other one is also reported.
 
 - conll2000: CRF++'s templates, attributes that occur at least 3 times, all pairs of attribute and label: the 76,328
-  attributes of the paper's Table 4.
-- dutch: CoNLL-2002, test part B, every attribute, with the templates that Table 2 has for names: words, parts of speech
-  and collapsed shapes. Table 4 counts 366,086 attributes, of which the most frequent is at 0.6847 of the tokens; these
-  make 365,859 at 0.6847.
-- dutch-tokens: the same text without its parts of speech, since the paper speaks of token based features: CRF++'s
-  templates with the collapsed shape in place of the part of speech make 366,255 attributes, at 0.6883.
-- pku: segmentation of the People's Daily with preset `segmentation`: characters and their bigrams in a window, whether
-  characters are the same, and words of the training text, as the paper had; four labels where its Table 4 has three.
-  Our training text is not its file, so these figures are near the task, not the same. F1 is that of words.
+  attributes of Table 4 of the paper.
+- dutch: CoNLL-2002, test part B, all attributes, with the templates of Table 2 for names: words, parts of speech and
+  collapsed shapes. Table 4 counts 366,086 attributes, the most frequent at 0.6847 of the tokens; these templates make
+  365,859 at 0.6847.
+- dutch-tokens: the same text without parts of speech, because the paper mentions token based features. CRF++'s
+  templates with the collapsed shape instead of the part of speech make 366,255 attributes, at 0.6883.
+- pku: segmentation of the People's Daily with the preset `segmentation`: characters and their bigrams in a window,
+  whether characters are equal, and words of the training text, as in the paper; four labels instead of the three in
+  Table 4. The training text is not the paper's file, so the task is similar but not the same. F1 is that of words.
 """
 
 import argparse
@@ -49,16 +50,16 @@ PAPER = {
     "pku": {"PA": 94.8, "DCA": 95.2, "SGD": 95.1, "ADF": 95.2, "MADF": 95.1},
 }
 PAPER["dutch-tokens"] = PAPER["dutch"]
-#: Tasks that may not be the paper's own: how near the scores come is reported, not judged.
+#: Tasks that may differ from those of the paper: the difference is reported, but is not a target.
 OTHER_TASKS = ("dutch-tokens", "pku")
-#: The order of sentences is drawn from each of these in turn; for other tasks from the first alone.
+#: Seeds of the sentence orders. Other tasks use only the first.
 SEEDS = range(1, 9)
-#: Closeness to the paper that is asked for, closeness to the final score, and the passes it may take to get there.
+#: Targets: maximum difference from the paper, distance from the final score, and maximum passes to reach it.
 NEAR_PAPER, NEAR_END, FEW_PASSES = 0.4, 0.1, 10
 _CLASSES = str.maketrans(ascii_uppercase + ascii_lowercase + digits, 26 * "A" + 26 * "a" + 10 * "0")
 _RUNS = re.compile(r"(.)\1+")
 _CHUNKING = PRESETS["chunking"](2)[0]
-#: CRF++'s chunking templates have words and parts of speech as Table 2 tells; besides, shapes and their bigrams.
+#: CRF++'s chunking templates have words and parts of speech as in Table 2; in addition, shapes and their bigrams.
 NAMES = FeatureSpec(
     templates="\n".join(
         [
@@ -68,7 +69,7 @@ NAMES = FeatureSpec(
         ]
     )
 )
-#: CRF++'s chunking templates with column 1, parts of speech there, read from the shape of the word.
+#: CRF++'s chunking templates with the word shape in column 1 instead of the part of speech.
 TOKENS = FeatureSpec(
     templates=_CHUNKING.replace(",1]", ",shape]"), derived={"shape": Derived(kind="collapsed-shape")}
 )
@@ -107,7 +108,7 @@ def _dutch(data: Path) -> tuple[bytes, bytes]:
 
 
 def _with_shapes(raw: bytes) -> bytes:
-    """Columns word, part of speech, shape and label, without the lines that begin documents.
+    """Columns word, part of speech, shape and label, without the lines that start documents.
 
     Only ASCII letters count as letters, which is the reading that meets the counts of the paper's Table 4.
     """
@@ -124,7 +125,7 @@ def _with_shapes(raw: bytes) -> bytes:
 
 def pku(data: Path) -> Task:
     train, test = segmentation.corpora(data, "pku")
-    return Task("pku", "PKU segmentation, another text than the paper's", segmentation.WITH, train, test)
+    return Task("pku", "PKU segmentation, different text from the paper", segmentation.WITH, train, test)
 
 
 TASKS = {"conll2000": conll2000, "dutch": dutch, "dutch-tokens": dutch_tokens, "pku": pku}
@@ -137,12 +138,12 @@ TRAINERS: dict[str, dict[str, Any]] = {
     "ADF": {"kind": "adf", "l2": 1.0, "passes": 30, "c": 0.1},
     "MADF": {"kind": "madf", "l2": 1.0, "passes": 30},
 }
-#: The rows that are held against the paper.
+#: The rows that are compared with the paper.
 ASKED = ("PA, prediction", "DCA", "SGD", "ADF", "MADF")
 
 
 def in_paper(corpus: str, name: str) -> float:
-    """What the paper has for a row."""
+    """Return the figure of the paper for a row."""
     return PAPER[corpus][name.partition(",")[0]]
 
 
@@ -186,7 +187,7 @@ def measure(task: Task) -> dict[str, Any]:
 
 
 def verdict(name: str, table: dict[str, dict[str, Any]]) -> dict[str, bool]:
-    """What the paper says, as the bar asks for it."""
+    """Compare with the targets."""
     near = {
         f"{learner} within {NEAR_PAPER} of the paper": abs(table[learner]["difference"]) <= NEAR_PAPER
         for learner in ASKED

@@ -1,9 +1,9 @@
-"""Whether imported models tag as the programs that trained them: CRFsuite on the test part of CoNLL-2000.
+"""Whether imported models tag like the programs that trained them: CRFsuite on the test part of CoNLL-2000.
 
     python -m benchmarks.imports --data ../shared/data
 
-python-crfsuite trains on the train part with CRF++'s chunking templates; its model file is imported, and both tag every
-sentence of the test part given the same attributes. Ends with status 1 when any sentence differs.
+python-crfsuite trains on the training part with CRF++'s chunking templates. Its model file is imported, and both tag
+every sentence of the test part with the same attributes. The exit status is 1 if any sentence differs.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tagsmith.core.model.tagger import Tagger
 
 
 def differing(train: bytes, test: bytes, folder: Path, iterations: int) -> tuple[int, int]:
-    """(sentences, those tagged otherwise than by python-crfsuite)."""
+    """Return the number of sentences, and of those tagged differently by python-crfsuite."""
     parsed = crfsuite.templates()
     sentences = crfsuite.sentences(train)
     crfsuite.trained(
@@ -38,7 +38,7 @@ def differing(train: bytes, test: bytes, folder: Path, iterations: int) -> tuple
 
 
 def main() -> None:
-    """Train, import, tag, and say how many sentences differ."""
+    """Train, import, tag, and print how many sentences differ."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
-"""What the kernels' two liberties bring: vectors said out loud, and denormals flushed to zero (decision 0006).
+"""The effect of explicit vectors and of flushing denormals to zero in kernels (decision 0006).
 
     python -m benchmarks.lanes --data ../shared/data [--rounds 5] [--part chain | denormals]
 
-`chain` times forward-backward with expected transitions, 22 labels and 25 tokens as in CoNLL-2000, against the same
-loops left to the compiler: over the same padded rows, unit stride inside, every floating-point liberty granted.
-`denormals` times 15 passes of `sgd-l1` over CoNLL-2000 with and without the flush, each run in a process of its own.
+`chain` times forward-backward with expected transitions, 22 labels and 25 tokens as in CoNLL-2000, compared with scalar
+loops that the compiler may vectorise: over the same padded rows, with unit stride and all fast-math flags.
+`denormals` times 15 passes of `sgd-l1` over CoNLL-2000 with and without the flush, each run in its own process.
 """
 
 import argparse
@@ -31,7 +31,7 @@ LABELS, TOKENS, CHAINS, PASSES = 22, 25, 50_000, 15
 
 
 def plain(function: Callable[..., Any]) -> Any:
-    """Scalar code, compiled as freely as the compiler can."""
+    """Compile scalar code with all fast-math flags."""
     return njit(nogil=True, fastmath=True, _nrt=False)(function)
 
 
@@ -139,7 +139,7 @@ def _chains(scores: Floats, c: Chain, e: Edges, labels: int, width: int, scored:
 
 
 def measure_chain(rounds: int) -> dict[str, Any]:
-    """Both ways over the same chain, from scores and from their exponentials; they must agree before they are timed."""
+    """Time both ways on the same chain, from scores and from their exponentials, after checking that they agree."""
     width, rng = v.padded(LABELS), np.random.default_rng(1)
     scores = v.zeros(TOKENS * width, np.float32)
     scores[:] = rng.normal(0, 2, len(scores))
@@ -180,7 +180,7 @@ def one_run(data: Path, flush: bool) -> float:
 
 
 def measure_denormals(data: Path, rounds: int) -> dict[str, Any]:
-    """Kernels of the two ways are different machine code, so each way has a cache of its own."""
+    """Run a variant in its own process and with its own kernel cache, because the machine code differs."""
 
     def child(way: str, caches: str) -> float:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the benchmarks of trainers share: CoNLL-2000, a run with its exact curve, the figures of bar 5."""
+"""Shared code of the trainer benchmarks: CoNLL-2000, a run with its exact learning curve, and plots of curves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ CHUNKING = FeatureSpec(preset="chunking", pairs="seen")
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: a point a pass."""
+    """One line of a plot, with one point per pass."""
 
     name: str
     points: Sequence[dict[str, Any]]
@@ -55,7 +55,7 @@ def trained(
     objective: str = "exact",
     seed: int = 1,
 ) -> TrainResult:
-    """Run a trainer, by default with the exact objective after each pass. Neither that nor the test is in its time."""
+    """Run a trainer, by default with the exact objective after each pass. Its time excludes that and the test."""
     spec = TrainSpec.model_validate(
         {
             "kind": "train",
@@ -82,7 +82,7 @@ def folds(corpus: Corpus, count: int) -> Iterator[tuple[Corpus, Corpus]]:
 
 
 def score(test: Corpus, tags: Sequence[Sequence[str]]) -> Metrics:
-    """Labels that a tagger gave the sentences of a corpus, against the corpus's own."""
+    """Score the labels of a tagger against those of the corpus."""
     assert test.labels is not None
     flat = [tag for sentence in tags for tag in sentence]
     names = test.labels.vocabulary.strings()
@@ -92,7 +92,7 @@ def score(test: Corpus, tags: Sequence[Sequence[str]]) -> Metrics:
 
 
 def points(result: TrainResult) -> list[dict[str, Any]]:
-    """The curve, as it is stored in results."""
+    """Return the curve in the form of the results file."""
     return [
         {
             "pass": point["pass"],

@@ -1,18 +1,21 @@
-"""Tables 1 and 2 and Figure 2 of Martins, Smith, Aguiar & Figueiredo (2011): templates chosen within a budget.
+"""Tables 1 and 2 and Figure 2 of Martins, Smith, Aguiar and Figueiredo (2011): template selection with a budget.
 
     python -m benchmarks.martins --data ../shared/data [--corpus spanish] [--part budgets]
 
 Corpora: CoNLL-2000 chunking with 96 templates (budgets 10 to 50), and names of CoNLL-2002, `spanish` and `dutch`, with
-452 (budgets 100, 200, 300); `martins_templates` says how the sets were read from the paper. Parts:
+452 templates (budgets 100, 200, 300). `martins_templates` explains how the sets were derived from the paper. Parts:
 
-- mira: all templates, 15 passes. Uncapped and averaged; the paper's had a tuned L2 penalty.
-- budgets: `sparseptron`, 5 passes of selection and 10 of MIRA on what was kept.
-- gain: the templates of greatest information gain, as many as each budget, then 15 passes of MIRA (chunking only).
-- l1: `sgd-l1`, 15 passes. The paper's C = 1 / (lambda N) of 0.1, 0.5 and 1 are l1 10, 2 and 1 of a sum over sequences.
-- speed (chunking only): tokens a second of the model with a budget of 30, of that of all templates, and of an L1 model
-  with as many features (within 10 %), alternated. Models that an earlier run left in `--models` are not trained again.
+- mira: all templates, 15 passes, without an upper limit of steps, averaged. The paper uses a tuned L2 penalty.
+- budgets: `sparseptron`, 5 passes of selection and 10 of MIRA with the selected templates.
+- gain: the templates with the highest information gain, as many as each budget, then 15 passes of MIRA (chunking
+  only).
+- l1: `sgd-l1`, 15 passes. The C = 1 / (lambda N) of the paper, 0.1, 0.5 and 1, is l1 10, 2 and 1 of a sum over
+  sequences.
+- speed (chunking only): tokens per second of the model with a budget of 30, of the model with all templates, and of an
+  L1 model with as many features (within 10 %), alternated. Models that an earlier run left in `--models` are reused.
 
-A model's size is its features: weights that are not zero. Rows are recorded as they are finished; other parts are kept.
+The size of a model is its number of features: weights that are not zero. Each row is recorded when it is finished; the
+results of other parts are kept.
 """
 
 import argparse
@@ -44,9 +47,9 @@ from tagsmith.core.pipeline.build import build_model
 PARTS = ("mira", "budgets", "gain", "l1", "speed")
 STRENGTHS = {"C = 0.1": 10.0, "C = 0.5": 2.0, "C = 1": 1.0}
 PASSES = 15
-#: Rounds of tagging, and how near the L1 model's size must be to the one it is compared with.
+#: Rounds of tagging, and the maximum relative difference in size of the L1 model.
 ROUNDS, NEAR_SIZE = 7, 0.1
-#: The bars: loss of F1 at a budget of 30, and shares of MIRA's features in the model and in memory.
+#: Targets: loss of F1 at a budget of 30, and shares of MIRA's features in the model and in memory.
 BAR_BUDGET, BAR_LOSS, BAR_SHARE = 30, 0.2, 0.15
 
 #: F1 (on dev and) on the test set, and features.
@@ -131,13 +134,13 @@ class Bench:
         self._tests = {name: self.compiled.problem_of(test) for name, test in task.tests.items()}
 
     def learned(self, trainer: dict[str, Any]) -> Learned:
-        """Run a trainer, without a look at any test set."""
+        """Run a trainer without using a test set."""
         learning = Learning.model_validate({"trainer": trainer})
         warm.trainer(learning.trainer)
         return finished(learn(learning, self.compiled.problem, None))
 
     def row(self, learned: Learned, path: Path) -> dict[str, Any]:
-        """The figures of a run; its model goes to a file."""
+        """Return the figures of a run, and write its model to a file."""
         model = build_model(self.compiled, learned.weights)
         save(model, path)
         found: dict[str, Any] = {
@@ -159,7 +162,7 @@ class Bench:
 
 
 def measured(task: Task, parts: list[str], folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of the parts of a table, each as it is finished."""
+    """Yield the rows of the parts of a table as they are finished."""
     wanted = {name: trainer for part in parts for name, trainer in rows(task, part).items()}
     if wanted:
         bench = Bench(task)
@@ -174,7 +177,7 @@ def measured(task: Task, parts: list[str], folder: Path) -> Iterator[tuple[str, 
 
 
 def verdict(table: dict[str, Any], speed: dict[str, Any] | None) -> dict[str, bool]:
-    """The bars, of chunking, as far as they were measured."""
+    """Compare chunking with the targets, as far as measured."""
     found: dict[str, bool] = {}
     chosen, whole = table.get(f"B = {BAR_BUDGET}"), table.get("MIRA")
     if chosen and whole:
@@ -189,7 +192,7 @@ def verdict(table: dict[str, Any], speed: dict[str, Any] | None) -> dict[str, bo
 
 
 def of_size(bench: Bench, features: int) -> Learned:
-    """An L1 model of about so many features: the strength is sought on a scale of logarithms."""
+    """Train an L1 model with about this number of features, by a logarithmic search for the strength."""
     low, high = 1e-3, 10.0
     for _ in range(12):
         l1 = (low * high) ** 0.5
@@ -202,7 +205,7 @@ def of_size(bench: Bench, features: int) -> Learned:
 
 
 def speed_models(task: Task, folder: Path) -> dict[str, Path]:
-    """The three models, trained where the folder has them not."""
+    """Return the three models; train those that are missing in the directory."""
     paths = {name: folder / f"{task.name} {name}.model" for name in ("B = 30", "MIRA", "L1")}
     missing = [name for name, path in paths.items() if not path.exists()]
     bench = Bench(task) if missing else None
@@ -217,7 +220,7 @@ def speed_models(task: Task, folder: Path) -> dict[str, Path]:
 
 
 def measure_speed(task: Task, folder: Path) -> dict[str, Any]:
-    """Tokens a second, token lists to labels."""
+    """Measure tokens per second, from token lists to labels."""
     taggers = {name: Tagger.open(path) for name, path in speed_models(task, folder).items()}
     test = task.tests["test"]
     columns = [[column.vocabulary[i] for i in column.ids.tolist()] for column in test.columns]
@@ -262,7 +265,7 @@ def draw_memory(table: dict[str, Any], path: Path) -> None:
 
 
 def draw_sizes(tables: dict[str, Any], path: Path) -> None:
-    """F1 on the test set against the features of the model, by the way they were chosen."""
+    """F1 on the test set against the features of the model, by the method of selection."""
     figure, panels = plt.subplots(
         1, len(tables), figsize=(6 * len(tables), 4.8), constrained_layout=True, squeeze=False
     )
@@ -287,7 +290,7 @@ def draw_sizes(tables: dict[str, Any], path: Path) -> None:
 
 
 def keep(corpus: str, key: str, value: Any) -> dict[str, Any]:
-    """Record one result, beside what other runs have recorded meanwhile."""
+    """Record one result; keep those that other runs have recorded in the meantime."""
     result = common.recorded("martins") | {"paper": PAPER}
     own = result.setdefault(corpus, {})
     if key == "speed":

@@ -1,15 +1,16 @@
-"""The template sets of Martins, Smith, Aguiar & Figueiredo (2011, section 5): 96 for chunking, 452 for names.
+"""The template sets of Martins, Smith, Aguiar and Figueiredo (2011, section 5): 96 for chunking, 452 for names.
 
-The paper gives windows and counts, not lists. One reading of the windows makes the 452: an n-gram belongs to a window
-when at least one of its places lies in it. Then 5-grams in windows of 5 are 11 + 12 + 13 + 14 + 15 = 65 templates a
-column, 3-grams in windows of 3 are 7 + 8 + 9 = 24, and 4 x 65 (tags; case, punctuation and digit indicators) with
-8 x 24 (words, shapes, three prefixes, three suffixes) are 452. N-grams inside the windows would be 324.
+The paper gives windows and counts, not lists. One interpretation of the windows gives 452: an n-gram belongs to a
+window if at least one of its positions is in the window. Then 5-grams in windows of 5 are 11 + 12 + 13 + 14 + 15 = 65
+templates per column, 3-grams in windows of 3 are 7 + 8 + 9 = 24, and 4 x 65 (tags; case, punctuation and digit
+indicators) plus 8 x 24 (words, shapes, three prefixes, three suffixes) are 452. N-grams inside the windows would be
+324.
 
-By the same reading 5-grams of tags (65) and 3-grams of words (24) leave 7 of the 96 for shapes, while 2-grams in a
-window of 2 would be 11. Seven are the 2-grams that touch a window of 1, whose places are the two tokens on the left
-and the two on the right that the paper speaks of; this is what stands here.
+With the same interpretation, 5-grams of tags (65) and 3-grams of words (24) leave 7 of the 96 for shapes, but 2-grams
+in a window of 2 would be 11. Seven are the 2-grams that touch a window of 1. Their positions are the two tokens on the
+left and the two on the right, which the paper mentions. They are used here.
 
-The pair of labels is one template more in both sets. Shapes have runs of a type as one, as Collins (2002b) has them.
+The label pair is one more template in both sets. Shapes collapse runs of one character type, as in Collins (2002b).
 """
 
 from tagsmith.core.features.spec import FeatureSpec

@@ -1,10 +1,10 @@
-"""Writes the recorded results of the benchmarks into the reference of trainers.
+"""Writes the recorded results of the benchmarks into the pages of the trainers.
 
     python -m benchmarks.measured
 
-Every benchmark does so when it records a result. The last section of each page in `docs/trainers`, "Measured", is made
-of the files in `benchmarks/results`, and of nothing else; a page of which nothing was measured has none. A test holds
-the two equal.
+Every benchmark calls this when it records a result. The last section of each page in `docs/trainers`, "Measured", is
+generated from the files in `benchmarks/results`. A trainer without results has no such section. A test checks that the
+pages are up to date.
 """
 
 import json
@@ -17,12 +17,14 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ROOT / "docs" / "trainers"
 HEADING = "\n## Measured\n"
-#: Settings in the figures of Zhou et al.; of fewer, a run that was not finished, nothing is said.
-FIGURES = 5
+#: Number of settings in the figures of Zhou et al. Results with fewer are of an unfinished run and are omitted.
+MIN_SETTINGS = 5
+#: Load average per core above which recorded seconds mean little.
+MAX_LOAD = 2.0
 
 
 def rewritten(page: str, kind: str) -> str:
-    """A page with its last section made anew."""
+    """Return a page with its last section generated again."""
     lines = _stripped(_SECTIONS.get(kind, partial(_online, kind))())
     return page.partition(HEADING)[0] + ("\n".join([HEADING, *lines]) + "\n" if lines else "")
 
@@ -34,28 +36,31 @@ def write_pages() -> None:
             path.write_text(rewritten(page, path.stem), encoding="utf-8")
 
 
-def _tsuruoka(wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Rows of Tsuruoka's Table 1: with our defaults, and with the penalty and the rates chosen as the paper did."""
+def _tsuruoka(is_shown: Callable[[str], bool]) -> Iterator[str]:
+    """Rows of Table 1 of Tsuruoka et al.: with our defaults, and with penalty and rates tuned as in the paper."""
     result = _read("tsuruoka") or {}
     for part, how in (("untuned", "not tuned"), ("tuned", "tuned as in the paper")):
         if part not in result:
             continue
         run = result[part]
         yield f"CoNLL-2000 chunking, `l1` {run['l1']:g}, {how} ({_source('tsuruoka', result, run)}):"
-        rows = ([name, *_end(row), f"{row['f1']:.2f}"] for name, row in run["table"].items() if wanted(name))
+        rows = (
+            [name, *_end(row), f"{row['f1']:.2f}"] for name, row in run["table"].items() if is_shown(name)
+        )
         yield from _table([*_END, "F1"], rows)
 
 
 def _line_search() -> Iterator[str]:
-    """Zhou's figures: how far the ends of runs lie apart."""
+    """The figures of Zhou et al.: the spread of the final objectives."""
     for corpus, result in _zhou():
         grid = result.get("grid", {"curves": {"none": {}}})
         settings = len(grid["curves"]["none"])
-        if settings >= FIGURES:
+        if settings >= MIN_SETTINGS:
             spread = grid["spread"]
             yield (
-                f"{corpus}, {settings} first rates and factors: the objectives after the last pass lie "
-                f"{spread['none']:,.0f} apart, with the heuristic line search {spread['heuristic']:,.0f} "
+                f"{corpus}, {settings} pairs of initial rate and decay factor: the largest and the smallest objective "
+                f"after the last pass differ by {spread['none']:,.0f}, and with the heuristic line search by "
+                f"{spread['heuristic']:,.0f} "
                 f"({_source(result['name'], result, grid)})."
             )
             yield ""
@@ -69,12 +74,12 @@ def _two_stage() -> Iterator[str]:
             yield f"{corpus}, `l1` {result['l1']:g} ({_source(result['name'], result, run)}):"
             yield from _table(_END, ([name, *_end(last[name])] for name in ("OWL-QN", "two-stage")))
             if part is not None:
-                yield f"Within 0.1 % of OWL-QN's objective in {part:.2f} of its time."
+                yield f"`two-stage` comes within 0.1 % of the objective of OWL-QN in {part:.2f} of its time."
                 yield ""
 
 
 def _against_crfsuite(penalty: str) -> Iterator[str]:
-    """The same objective by python-crfsuite: the parts of the benchmark that were run."""
+    """The same objective minimised by python-crfsuite. Only the parts of the benchmark that were run."""
     result = _read("quasi_newton") or {}
     if row := result.get("optimum", {}).get(penalty):
         source = _source("quasi_newton", result, result["optimum"])
@@ -92,13 +97,13 @@ def _against_crfsuite(penalty: str) -> Iterator[str]:
         source = _source("quasi_newton", result, each)
         yield (
             f"An iteration is {each['times_faster_on_1_thread']:g} times faster than CRFsuite's on one thread and "
-            f"{each['times_faster_on_2_threads']:g} times on two ({source})."
+            f"{each['times_faster_on_2_threads']:g} times on two ({source}). Ratio: median over alternated rounds."
         )
         yield ""
 
 
 def _online(kind: str) -> Iterator[str]:
-    """An online learner after ten passes, in all its variants, and its pass against CRFsuite's."""
+    """An online learner: all variants after ten passes, and the time of a pass compared with CRFsuite."""
     result = _read("online") or {}
     if scores := result.get("scores"):
         own = {name: row for name, row in scores["tagsmith"].items() if name.split()[0] == kind}
@@ -112,8 +117,8 @@ def _online(kind: str) -> Iterator[str]:
     if row := result.get("passes", {}).get(kind):
         source = _source("online", result, result["passes"])
         yield (
-            f"A pass over CoNLL-2000 is {row['times_faster']:g} times faster than that of python-crfsuite's "
-            f"`{row['peer']}` ({source})."
+            f"A pass over CoNLL-2000 is {row['times_faster']:g} times faster than with `{row['peer']}` of "
+            f"python-crfsuite ({source}). Ratio: median over alternated rounds."
         )
         yield ""
     yield from _he_wang(kind)
@@ -121,7 +126,7 @@ def _online(kind: str) -> Iterator[str]:
 
 
 def _he_wang(kind: str) -> Iterator[str]:
-    """A learner's rows of He & Wang's Table 5, on each corpus that was run."""
+    """The rows of a learner in Table 5 of He and Wang, for each corpus that was run."""
     result = _read("he_wang") or {}
     rows = []
     for corpus in ("conll2000", "dutch", "pku"):
@@ -134,22 +139,24 @@ def _he_wang(kind: str) -> Iterator[str]:
                 rows.append([title, *figures])
     if rows:
         yield f"Table 5 of He and Wang ({_source('he_wang', result, result['conll2000'])}):"
-        yield from _table(["F1", "the paper's", "passes to within 0.1 of it", "seconds"], rows)
+        yield from _table(
+            ["F1", "F1 in the paper", "passes until within 0.1 of the final F1", "seconds"], rows
+        )
 
 
 def _sun(kind: str) -> Iterator[str]:
     """Base NPs after one, five and ten passes."""
     result = _read("sun") or {}
     names = {"averaged-perceptron": "Avg-Perc", "perceptron": "Perc"}
-    wanted = names.get(kind, kind.upper())
-    own = {name: row for name, row in result.get("table", {}).items() if name.split(",")[0] == wanted}
+    learner = names.get(kind, kind.upper())
+    own = {name: row for name, row in result.get("table", {}).items() if name.split(",")[0] == learner}
     if own:
-        yield f"Base NPs of CoNLL-2000, F1 by passes ({_source('sun', result, result)}):"
+        yield f"F1 on base NPs of CoNLL-2000 ({_source('sun', result, result)}):"
         rows = (
             [name, *(f"{row[at]:.2f}" if at in row else "" for at in ("1", "5", "10"))]
             for name, row in own.items()
         )
-        yield from _table(["one", "five", "ten"], rows)
+        yield from _table(["1 pass", "5 passes", "10 passes"], rows)
 
 
 def _zhou() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -159,7 +166,7 @@ def _zhou() -> Iterator[tuple[str, dict[str, Any]]]:
             yield title, {**result, "name": f"zhou_{corpus}"}
 
 
-#: How a run ended, as columns of a table.
+#: Table columns that describe the end of a run.
 _END = ("passes", "objective", "active features", "seconds")
 
 
@@ -173,7 +180,7 @@ def _end(row: dict[str, Any]) -> list[str]:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table, its first column without a heading, and blank lines around it."""
+    """Yield the lines of a table with blank lines around it. The first column has no heading."""
     yield ""
     yield f"| | {' | '.join(columns)} |"
     yield "|" + "---|" * (len(columns) + 1)
@@ -186,21 +193,24 @@ def _read(name: str) -> dict[str, Any] | None:
     path = RESULTS / f"{name}.json"
     if not path.exists():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return result
 
 
 def _source(name: str, result: dict[str, Any], part: dict[str, Any]) -> str:
-    """Where the figures are from, and how busy the machine was: seconds mean little without."""
+    """Return the file of the figures and the load of the machine, on which the seconds depend."""
     load = part.get("measured", result["machine"])["load_average"][1]
     cores = result["machine"]["cores"]
-    return f"[{name}.json](../../benchmarks/results/{name}.json), {cores} cores with a load of {load:.1f}"
+    note = "; compare F1, not seconds" if load > MAX_LOAD * cores else ""
+    return (
+        f"[{name}.json](../../benchmarks/results/{name}.json), {cores} cores, load average {load:.1f}{note}"
+    )
 
 
 def _stripped(lines: Iterator[str]) -> list[str]:
-    """Without the blank line at the end."""
-    made = list(lines)
-    return made[:-1] if made and not made[-1] else made
+    """Return the lines without a blank one at the end."""
+    kept = list(lines)
+    return kept[:-1] if kept and not kept[-1] else kept
 
 
 def _sgd_l1() -> Iterator[str]:
@@ -213,7 +223,7 @@ def _owlqn() -> Iterator[str]:
     yield from _against_crfsuite("l1")
 
 
-#: Pages whose section is not that of the online learners.
+#: Pages with a section of their own. All others have the section of online learners.
 _SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
     "sgd-l1": _sgd_l1,
     "owlqn": _owlqn,

@@ -1,17 +1,17 @@
-"""Online learners against python-crfsuite's on CoNLL-2000: seconds a pass, and F1 after ten passes.
+"""Online learners compared with those of python-crfsuite on CoNLL-2000: seconds per pass, and F1 after ten passes.
 
     python -m benchmarks.online --data ../shared/data [--part scores] [--rounds 5]
 
 Same text, same templates, the same 456,468 features (pairs seen in the data), one thread each.
 
-- passes: blocks of five passes from zero, contenders alternated in one run. Of each block the median pass counts, by
-  one clock; times ours is the median over the rounds of the ratio within a round. Neither side's search of a first rate
-  counts, nor reading weights out. What the peer does in a pass is not always the same: its `pa` and `arow` update only
-  sentences whose best labels are wrong, ours all that miss their margin, so ours updates more often. `pa` that goes by
-  predictions does what the peer's does.
-- scores: every online learner with its defaults but for ten passes, and the peer's, on the test set.
-- switch: where `asgd` should begin to average: F1 on a fifth of the training set, by the others, for runs of several
-  lengths; `sgd` beside it. The test set has no part in it.
+- passes: blocks of five passes from zero, contenders alternated in one run. The time of a block is its median pass, by
+  the same clock. `times_ours` is the median over the rounds of the ratio within a round. The search for the initial
+  rate and reading the weights are not counted. The learners differ: `pa` and `arow` of python-crfsuite update only on
+  sentences with wrong labels, ours on all that violate the margin, so ours makes more updates. Our `pa` with `update:
+  "prediction"` makes the same updates as theirs.
+- scores: every online learner of both, with defaults except for ten passes, on the test set.
+- switch: when `asgd` should start to average. F1 on a fifth of the training set, trained on the rest, for runs of
+  several lengths, with `sgd` for comparison. The test set is not used.
 """
 
 import argparse
@@ -31,9 +31,9 @@ from tagsmith.core.pipeline import warm
 
 PASSES, BLOCK = 10, 5
 BAR = 4.0
-#: Lengths of runs, and parts of them before averaging, that `switch` tries.
+#: Run lengths, and shares of a run before averaging, that `switch` tries.
 RUNS, SWITCHES = (1, 5, 10, 20), (0.25, 0.5, 0.75)
-#: Our learners, each with the peer's and its parameters.
+#: Our learners, each with the algorithm and parameters of python-crfsuite.
 PAIRS: tuple[tuple[dict[str, Any], str, dict[str, Any]], ...] = (
     ({"kind": "averaged-perceptron"}, "ap", {}),
     ({"kind": "pa"}, "pa", {}),
@@ -85,7 +85,7 @@ def pass_seconds(problem: Problem, trainer_spec: dict[str, Any]) -> list[float]:
 
 
 def measure_passes(problem: Problem, peer: crfsuite.Peer, rounds: int) -> dict[str, Any]:
-    """Each learner and its peer in turn."""
+    """Measure each learner and its peer, alternated."""
     out: dict[str, Any] = {}
     for trainer, algorithm, params in PAIRS:
         pass_seconds(problem, trainer)  # loads kernels and pages
@@ -126,7 +126,7 @@ def scores(train: Corpus, test: Corpus, peer: crfsuite.Peer, raw_test: bytes) ->
 
 
 def measure_switch(train: Corpus) -> dict[str, Any]:
-    """F1 on held-out sentences by passes and by the part of them that is not averaged."""
+    """F1 on held-out sentences, by number of passes and by the share before averaging."""
     others, held_out = train.split(0.2, 1)
     out: dict[str, Any] = {}
     for passes in RUNS:

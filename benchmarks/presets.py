@@ -1,10 +1,10 @@
-"""Every preset on a corpus of its task, with the default trainer and no setting changed.
+"""Every preset on a corpus of its task, with the default trainer and default settings.
 
     python -m benchmarks.presets --data ../shared/data [--task ner-spanish]
 
-Trained on the training part alone; scored once, at the end, on the official test part (test B of CoNLL-2002). F1 is
-that of chunks by conlleval's rules; parts of speech are scored by accuracy. No lexicons. The preset `segmentation`
-has a benchmark of its own.
+Trained on the training part only, and scored once, at the end, on the official test part (test B of CoNLL-2002). The
+score is the F1 of chunks by the rules of conlleval, or the accuracy for parts of speech. No lexicons. The preset
+`segmentation` has its own benchmark.
 """
 
 import argparse
@@ -101,7 +101,7 @@ def scores(model: SparseModel, test: Corpus) -> dict[str, float]:
 
 
 def rewritten(page: str, result: dict[str, Any]) -> str:
-    """The page of presets with the figures of each at the end of its section; what has none recorded stays."""
+    """Return the page of presets with updated figures at the end of each section that has recorded ones."""
     sections = re.split(r"(?m)^(?=## )", page)
     return (
         "".join(

@@ -1,16 +1,17 @@
-"""L-BFGS and OWL-QN against python-crfsuite's `lbfgs` on CoNLL-2000: objectives, and seconds an iteration.
+"""L-BFGS and OWL-QN compared with `lbfgs` of python-crfsuite on CoNLL-2000: objectives, and seconds per iteration.
 
     python -m benchmarks.quasi_newton --data ../shared/data [--part iterations] [--rounds 7] [--long]
 
 Same text, same templates, the same 456,468 features (pairs seen in the data), contenders alternated in one run.
 
 - optimum: L2 (c2 = 1, ours l2 = 2) and L1 (c1 = l1 = 0.5). crfsuite stops by its default rule, a relative change of F
-  below 1e-5 over 10 iterations; ours goes on until it is as low as crfsuite ended, and has met the same rule, which in
-  our terms is a tolerance of 1e-6 an iteration. Where that alone would have ended it is told too. `--long` lets both
-  run on until they stand still. Seconds are crfsuite's of its iterations; ours also hold the making of the parameters.
-- iterations: blocks of 25 iterations from zero, L1. Of each block the median iteration counts, both by our clock; the
-  ratio is the median over the rounds of the ratio within a round. On one thread also by processor time, which a busy
-  machine disturbs less.
+  below 1e-5 over 10 iterations. Ours continues until its objective is as low as the final one of crfsuite and the same
+  rule is met, which is a tolerance of 1e-6 per iteration here. The iteration at which the rule alone would have
+  stopped is also reported. `--long` runs both until they no longer change. Seconds of crfsuite are those of its
+  iterations; ours include creating the parameters.
+- iterations: blocks of 25 iterations from zero, L1. The time of a block is its median iteration, by the same clock.
+  The ratio is the median over the rounds of the ratio within a round. With one thread also by processor time, which a
+  busy machine disturbs less.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def ours(
     tolerance: float = 0.0,
     target: float = -1.0,
 ) -> list[dict[str, Any]]:
-    """The curve of a run from zero: until its passes are done, or it has met the rule and is as low as `target`."""
+    """Return the curve of a run from zero, until its passes are done or the rule and `target` are reached."""
     began, last, used = time.perf_counter(), time.perf_counter(), time.process_time()
     trainer = spec.make(threads)
     state = trainer.start(problem)
@@ -71,7 +72,7 @@ def ours(
 
 
 def _stop(curve: list[dict[str, Any]], tolerance: float) -> int:
-    """After how many iterations the rule of Andrew & Gao ends a run."""
+    """Return the iteration at which the rule of Andrew and Gao ends a run."""
     values = [point["objective"] for point in curve]
     for i in range(PERIOD, len(values)):
         if (values[i - PERIOD] - values[i]) / PERIOD < tolerance * values[i]:
@@ -82,7 +83,7 @@ def _stop(curve: list[dict[str, Any]], tolerance: float) -> int:
 def measure_optimum(
     problem: Problem, peer: crfsuite.Peer, tolerance: float, rule: dict[str, Any], rounds: int = 1
 ) -> dict[str, Any]:
-    """Final objectives by the same stop rule, and the seconds until ours is as low as theirs ends."""
+    """Final objectives by the same stop rule, and the time until ours reaches their final one."""
     out: dict[str, Any] = {}
     for name, params, spec in (
         ("l1", L1, OwlqnSpec(l1=L1["c1"], tolerance=0.0, passes=3000)),
@@ -118,7 +119,7 @@ def measure_optimum(
 
 
 def _processor(curve: list[dict[str, Any]]) -> float:
-    """Seconds of processor time: a busy machine disturbs them less."""
+    """Return processor time, which a busy machine disturbs less."""
     return float(sum(point["processor"] for point in curve))
 
 
@@ -236,7 +237,7 @@ def draw(optimum: dict[str, Any]) -> None:
     """The curves of both contenders."""
     for name, penalty in (("l1", "L1, c1 = 0.5"), ("l2", "L2, c2 = 1")):
         curves = optimum[name]["curves"]
-        if name == "l2":  # crfsuite counts nothing here: every weight is active
+        if name == "l2":  # crfsuite reports no count here: every weight is active
             curves = {
                 who: [{**p, "active_features": 456_468} for p in curve] for who, curve in curves.items()
             }

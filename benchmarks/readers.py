@@ -1,4 +1,4 @@
-"""How fast corpora are read and written, by format, against plain Python that splits lines and numbers strings.
+"""How fast corpora are read and written, by format, compared with plain Python that splits lines and numbers strings.
 
 python -m benchmarks.readers --data ../shared/data
 """
@@ -17,7 +17,7 @@ from tagsmith.core.corpus.labels.codings import LabelCoding, recode
 
 MAX_LINE_BYTES = 1 << 20
 
-#: As an upload comes.
+#: Chunk size of an upload.
 CHUNK_BYTES = 1 << 20
 
 Rows = Iterator[list[str] | None]  # the fields of a token, or None between sentences
@@ -54,7 +54,7 @@ def segmented_rows(data: bytes) -> Rows:
 
 
 def in_python(rows: Rows) -> tuple[list[list[int]], list[int]]:
-    """Columns of numbers and sentence ends, as a script would make them."""
+    """Build columns of numbers and sentence ends, as a simple script would."""
     tables: list[dict[str, int]] = []
     columns: list[list[int]] = []
     ends = []
@@ -99,7 +99,7 @@ def measured(
 
 
 def measure_codings(corpus: Corpus, rounds: int) -> dict[str, int]:
-    """Tokens a second from IOB2 into each other coding."""
+    """Tokens per second from IOB2 to each other coding."""
     result = {}
     for coding in get_args(LabelCoding):
         into = partial(recode, corpus, coding, repair=False)

@@ -1,13 +1,13 @@
-"""Rich edges on JNLPBA 2004: every template also joined with the label pair (Sun, Li, Wang & Lu 2014, section 4.1).
+"""Rich edges on JNLPBA 2004: every template also joined with the label pair (Sun, Li, Wang and Lu 2014, section 4.1).
 
     python -m benchmarks.rich_edges --data ../shared/data [--part scale | scores]
 
-Tokens, prefixes and suffixes of one to four characters, shapes, each as a feature of the label and of the label pair,
-all pairs. The corpus has no part-of-speech column, which the paper's templates look at: its figures are a measure of
-the distance, not of the same task.
+Tokens, prefixes and suffixes of one to four characters, and shapes, each as a feature of the label and of the label
+pair, all pairs. The corpus has no part-of-speech column, which the templates of the paper use. The figures of the paper
+are therefore for orientation: the task is not the same.
 
-`scale`: processor seconds of a pass at a quarter, half and all of the corpus, and the peak of memory. `scores`: F1 on
-the test set after each pass, with and without rich edges. Each run is a process of its own, one thread.
+`scale`: processor seconds per pass on a quarter, a half and all of the corpus, and peak memory. `scores`: F1 on the
+test set after each pass, with and without rich edges. Each run has its own process and one thread.
 """
 
 import argparse
@@ -36,8 +36,8 @@ PAPER = {"SGD": (71.79, 91), "Avg-Perc": (70.61, 37), "ADF": (72.25, 35)}
 PASSES = 4
 SHARES = (0.25, 0.5, 1.0)
 WANTED_PARAMETERS = 20_000_000
-#: Cost a token may rise by so much from a quarter of the corpus to all of it and still count as linear: the weights
-#: outgrow what caches hold, which is no matter of the algorithm.
+#: Maximum increase of the cost per token from a quarter of the corpus to all of it that counts as linear. The weights
+#: no longer fit in the caches, which is not a property of the algorithm.
 LINEAR_WITHIN = 1.5
 
 LINES = (
@@ -54,7 +54,7 @@ DERIVED = {
     "shape": {"kind": "shape"},
     "collapsed": {"kind": "collapsed-shape"},
 }
-#: The product's own rates, and fewer passes than the paper's.
+#: Automatic rates, and fewer passes than in the paper.
 TRAINERS = {
     "Avg-Perc": {"kind": "averaged-perceptron", "passes": 8},
     "ADF": {"kind": "adf", "l2": 1 / 25, "passes": 8},
@@ -78,7 +78,7 @@ def jnlpba(data: Path) -> tuple[Corpus, Corpus]:
 def run(
     data: Path, trainer: dict[str, Any], share: float, rich: bool, pairs: str, scored: bool
 ) -> dict[str, Any]:
-    """One run, in a process that does nothing else."""
+    """One run, in its own process."""
     spec = _spec(trainer, rich, pairs, scored)
     warm.trainer(spec.trainer)
     whole, test = jnlpba(data)
@@ -109,7 +109,7 @@ def timed_run(spec: TrainSpec, corpus: Corpus) -> dict[str, Any]:
             if report.pass_number == spec.trainer.passes:
                 break
     model = build_model(compiled, trainer.weights(compiled.problem, state))
-    # Without the first pass, in which memory is first touched.
+    # Without the first pass, which touches its memory for the first time.
     return {
         "edge_attributes": compiled.problem.edge_attributes,
         "parameters": sizes_of(compiled.problem).parameters,
@@ -145,7 +145,7 @@ def _spec(trainer: dict[str, Any], rich: bool, pairs: str, scored: bool) -> Trai
 
 
 def apart(data: Path, **what: Any) -> dict[str, Any]:
-    """`run`, in a process of its own."""
+    """Call `run` in a new process."""
     command = [sys.executable, "-m", "benchmarks.rich_edges", "--data", str(data), "--run", json.dumps(what)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -154,7 +154,7 @@ def apart(data: Path, **what: Any) -> dict[str, Any]:
 
 
 def scale(data: Path) -> dict[str, Any]:
-    """Seconds a pass by the size of the corpus."""
+    """Seconds per pass by corpus size."""
     fixed = {"kind": "sgd", "passes": PASSES, "schedule": {"eta0": 0.1}}
     plain = {"rich": False, "pairs": "all", "scored": False}
     out: dict[str, Any] = {

@@ -1,9 +1,9 @@
-"""Tagging under change: 200 clients for a minute, an alias to be moved every second, an API process restarted.
+"""Tagging during changes: 200 clients for a minute, an alias moved every second, an API process restarted.
 
-Two versions, whose labels tell them apart, on PostgreSQL, behind two API processes. Every answer must be a 200 whose
-tags are all of the version it names. The restarted process says with an answer that it is the last on its connection:
-the client then connects again, as any HTTP client does. A connection that ends without that is counted as lost, and so
-is one that is refused.
+There are two versions, which the labels identify, on PostgreSQL, and two API processes. Every response must be a 200
+whose tags all belong to the version that it names. A process that shuts down marks its last response on a connection,
+and the client connects again, as any HTTP client does. A connection that ends without this mark counts as lost, and so
+does a refused connection.
 
 python -m benchmarks.rollout
 """
@@ -34,19 +34,19 @@ from tests.services import PostgresServer
 
 CLIENTS = 200
 MODEL = "rolled"
-#: Rows of a request: some sentences, so that an answer that mixed versions would show it.
+#: Rows of a request: several sentences, so that a response with mixed versions would be detected.
 SENTENCES = 5
 
 
 @dataclass
 class Seen:
-    """What the clients met."""
+    """The observations of the clients."""
 
     versions: Counter[int] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     mixed: int = 0
-    #: Connections that ended after an answer that said so, those that ended in place of an answer, and those refused.
+    #: Connections that ended after an announcement, that ended instead of a response, and that were refused.
     ended: int = 0
     lost: int = 0
     refused: int = 0
@@ -59,7 +59,7 @@ def marked(mark: str) -> bytes:
 
 
 def publish(client: Client) -> dict[int, str]:
-    """Train the two versions, and give the mark of each."""
+    """Train the two versions; return the mark of each."""
     marks = {}
     for mark in ("one", "two"):
         spec = {"model": MODEL, "corpus": client.upload(marked(mark)).id, "promote": "champion"}
@@ -82,7 +82,7 @@ def request_of(host: str) -> bytes:
 
 
 async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
-    """Read one answer: status and body, and whether it is the last on this connection."""
+    """Read one response: status, body, and whether it is the last on this connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     lengths = [line.split(":")[1] for line in head if line.lower().startswith("content-length:")]
     last = any(line.lower() == "connection: close" for line in head)
@@ -92,7 +92,7 @@ async def answer_of(reader: asyncio.StreamReader) -> tuple[int, bytes, bool]:
 async def tag_until(
     end: float, address: tuple[str, int], request: bytes, marks: dict[int, str], seen: Seen
 ) -> None:
-    """Tag over and over on one connection, and make another when it is closed."""
+    """Tag in a loop on one connection; open a new one when it is closed."""
     while time.monotonic() < end:
         try:
             reader, writer = await asyncio.open_connection(*address)
@@ -116,7 +116,7 @@ async def tag_until(
 
 
 def note(status: int, body: bytes, marks: dict[int, str], seen: Seen) -> None:
-    """Judge one answer."""
+    """Check one response."""
     seen.statuses[status] += 1
     if status != 200:
         return
@@ -127,7 +127,7 @@ def note(status: int, body: bytes, marks: dict[int, str], seen: Seen) -> None:
 
 
 def moves(url: str, seconds: float, versions: list[int]) -> list[float]:
-    """Move the alias every second, and give how long each move took. In a process of its own, to keep the time."""
+    """Move the alias every second; return the time of each move. In its own process, for exact timing."""
     taken: list[float] = []
     first = time.monotonic()
     with Client(url) as client:
@@ -143,7 +143,7 @@ def moves(url: str, seconds: float, versions: list[int]) -> list[float]:
 
 
 async def restart(data_dir: Path, after_s: float) -> bool:
-    """Ask an API process to end, and tell whether another came in its place."""
+    """Stop an API process; return whether another one replaced it."""
     await asyncio.sleep(after_s)
     path = data_dir / "run" / "api-1.pid"
     first = json.loads(path.read_text())[0]
@@ -156,7 +156,7 @@ async def restart(data_dir: Path, after_s: float) -> bool:
 
 
 async def load(stack: BackgroundStack, marks: dict[int, str], seconds: float) -> dict[str, Any]:
-    """Let the clients loose."""
+    """Run the clients."""
     place = urlsplit(stack.url)
     address = (str(place.hostname), int(place.port or 80))
     request, seen, end = request_of(place.netloc), Seen(), time.monotonic() + seconds

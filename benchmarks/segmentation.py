@@ -1,13 +1,13 @@
-"""Chinese word segmentation: PKU and SXU with and without features of dictionaries (Sun et al. 2014, section 4.2).
+"""Chinese word segmentation: PKU and SXU with and without dictionary features (Sun et al. 2014, section 4.2).
 
     python -m benchmarks.segmentation --data ../shared/data [--corpus sxu] [--rows "without dictionaries"]
 
-Preset `segmentation`, the same without what it gathers from the words of the training text, and each with what raw text
-tells of its characters besides: accessor variety and mutual information. The raw text is the training text without its
-words, full-width forms made plain: nothing is known that the others do not know. Four labels, one thread. F is that of
-words, as the SIGHAN bakeoffs score; words not in the training text are out of vocabulary. PKU is trained on the text
-that its training set appears to be made from, not on the official file, with full-width digits and letters where the
-test set has plain ones; the preset reads both alike.
+The preset `segmentation`, the same without the words that it gathers from the training text, and each of the two with
+statistics of raw text: accessor variety and mutual information. The raw text is the training text without word
+boundaries, with full-width forms converted, so it adds no information. Four labels, one thread. F is that of words, as
+in the SIGHAN bakeoffs. Words that are not in the training text are out of vocabulary. For PKU, the training text is the
+one that its training set appears to be made from, not the official file. It has full-width digits and letters where the
+test set has plain ones; the preset treats both alike.
 """
 
 import argparse
@@ -34,11 +34,11 @@ from tagsmith.core.pipeline import warm
 from tagsmith.core.pipeline.train import train
 
 MAX_LINE_BYTES = 1 << 20
-#: What was asked for, with dictionaries.
+#: Targets with dictionaries.
 WANTED = {"pku": 94.5, "sxu": 95.5}
 TRAINER: dict[str, Any] = {"kind": "sgd", "l2": 1.0, "passes": 15}
 WITH = FeatureSpec(preset="segmentation")
-#: What the raw text is called in specs.
+#: The id of the raw text in specs.
 RAW = "lex_" + "0" * 40
 
 
@@ -51,8 +51,11 @@ def without() -> FeatureSpec:
 
 
 def with_raw_text(features: FeatureSpec) -> FeatureSpec:
-    """Features, and of n-grams of raw text the variety to the left of those that start here, to the right of those that
-    end here (Sun and Xu 2011), and the information of the two characters that meet before and behind this one."""
+    """Return features with statistics of raw text (Sun and Xu 2011).
+
+    These are the left variety of n-grams that start here, the right variety of n-grams that end here, and the mutual
+    information of this character with its neighbours.
+    """
     text, derived = (
         (features.templates, features.derived) if features.templates else PRESETS["segmentation"](1)
     )
@@ -73,7 +76,7 @@ def _raw(measure: str, n: int) -> dict[str, Any]:
 
 
 def raw_text(training: Corpus) -> Lexicon:
-    """The characters of the training text, a sentence a line."""
+    """The characters of the training text, one sentence per line."""
     column = training.columns[0]
     characters = [unicodedata.normalize("NFKC", each) for each in column.vocabulary.strings()]
     ids = column.ids.tolist()
@@ -131,7 +134,7 @@ def measured(features: FeatureSpec, training: Corpus, test: Corpus) -> dict[str,
 
 
 def rows() -> dict[str, FeatureSpec]:
-    """What is compared."""
+    """Return the rows to compare."""
     plain = without()
     return {
         "without dictionaries": plain,
@@ -142,7 +145,7 @@ def rows() -> dict[str, FeatureSpec]:
 
 
 def measure(data: Path, name: str, chosen: dict[str, FeatureSpec], earlier: dict[str, Any]) -> dict[str, Any]:
-    """The chosen rows of a corpus, beside those measured earlier."""
+    """Measure the given rows of a corpus; keep those measured earlier."""
     training, test = corpora(data, name)
     table = dict(earlier.get("table", {}))
     for row, features in chosen.items():

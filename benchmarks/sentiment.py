@@ -2,21 +2,22 @@
 
     python -m benchmarks.sentiment --data ../shared/data [--values counts] [--train all] [--learners sgd] [--folds 5]
 
-The reviews of four domains (Blitzer et al. 2007) as CRFsuite's data, a document a sentence of one token, labelled
-independently. From the paper: sigma 1 (l2 = 1), as many passes as it needed, and how c of ADF is found, by 4-fold
-cross-validation on the training part from four values. Of SGD's rates it says that they decay exponentially, and of its
-table that it is of the convergence state: the first rate is one of the same four and the decay one of two, whichever
-bring the objective on the training part down farthest. What the values are, which it calls real, it does not say:
-log(1 + count) here, which cross-validation on the training parts prefers to the counts of the data and to 1 for what is
-present. How it split the data it does not say; it gives one accuracy over all domains and 9.4e5 features, which is what
-all documents of all domains have together (473,852 attributes, two labels). A fifth of a domain, half of it positive as
-all of it is, is held out in turn, and what is left to learn from is
+The reviews of four domains (Blitzer et al. 2007) in CRFsuite's format: a document is a sentence of one token, labelled
+independently. From the paper: sigma 1 (l2 = 1), the number of passes, and the choice of c for ADF by 4-fold
+cross-validation on the training part from four values. The paper states that the rates of SGD decay exponentially and
+that its table shows the converged state. The initial rate is therefore one of the same four values and the decay one of
+two, whichever give the lowest objective on the training part.
 
-- rest: everything else, of this domain and of the others: 7,600 documents, nearest to what the count of features tells;
+The paper does not define its real-valued features. Here they are log(1 + count), which cross-validation on the training
+parts prefers to the counts and to 1. The paper does not describe its split. It gives one accuracy over all domains and
+9.4e5 features, which is what all documents of all domains have together (473,852 attributes, two labels). Here a fifth
+of a domain, half of it positive, is held out in turn. The training data are
+
+- rest: everything else, of this domain and of the others: 7,600 documents, closest to the number of features;
 - all: all domains without that fifth of each: 6,400 documents;
-- domain: its own domain alone: 1,600 documents.
+- domain: only its own domain: 1,600 documents.
 
-L-BFGS ends near the one optimum there is: where it differs from the paper's, data, values or split do.
+L-BFGS ends near the only optimum. A difference from the paper is therefore due to data, values or split.
 """
 
 import argparse
@@ -49,9 +50,9 @@ PAPER = {
     "lbfgs": (87.00, 86),
 }
 RATES, DECAYS = (0.005, 0.01, 0.05, 0.1), (0.85, 0.95)
-#: Closeness to the paper that is asked for, and of what: L-BFGS is told beside them.
+#: Target: maximum difference from the paper, and the learners it applies to. L-BFGS is reported too.
 NEAR_PAPER, ASKED = 1.0, ("sgd", "averaged-perceptron", "adf")
-#: What each trainer may be set to; where there are several, the training part chooses.
+#: The candidate specs of each trainer. With several, the training part decides.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "sgd": [
         {"l2": 1.0, "schedule": {"kind": "exponential", "eta0": eta0, "alpha": alpha}}
@@ -64,11 +65,11 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 }
 #: Folds of the cross-validation within a training part.
 INNER = 4
-#: How an attribute's value is written: its count, log(1 + count), or nothing, which is 1.
+#: The value of an attribute: its count, log(1 + count), or 1.
 VALUES = {"counts": ":{count}", "logarithms": ":{:.6f}", "presence": ""}
 FEATURES = FeatureSpec(structure="independent")
 SEED, LONGEST = 1, 1 << 20
-#: Two dozen reviews hold this control character, which no text should.
+#: Two dozen reviews contain this control character, which readers refuse.
 STRAY = "\x1a"
 
 
@@ -123,17 +124,17 @@ def trained(training: Problem, trainer: dict[str, Any]) -> Learned:
 
 
 def right(learned: Learned, held_out: Problem) -> NDArray[np.bool_]:
-    """Which of the documents held out are labelled right."""
+    """Return which of the held-out documents are labelled correctly."""
     return np.asarray(learned.weights.decode(held_out) == held_out.data.gold)
 
 
 def converged(training: Problem, trainers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of trainers with one objective, that which comes nearest to its minimum."""
+    """Return the trainer with the lowest objective, of several with the same objective."""
     return min(trainers, key=lambda trainer: trained(training, trainer).objective)
 
 
 def chosen(training: Problem, trainers: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
-    """(the trainer that is best by cross-validation within a training part, its accuracy there)."""
+    """Return the best trainer by cross-validation within a training part, and its accuracy there."""
     parts = folds.parts(training.sentences, INNER, SEED)
     inner = [folds.fold_of(training, part, FEATURES) for part in parts]
     means = [
@@ -144,7 +145,7 @@ def chosen(training: Problem, trainers: list[dict[str, Any]]) -> tuple[dict[str,
 
 
 def measured(data: Path, values: str, reading: str, count: int, learners: list[str]) -> dict[str, Any]:
-    """The table for one way to read the paper."""
+    """Return the table for one interpretation of the paper."""
     problem = compile_corpus(FEATURES.resolve(0), corpus_of(data, DOMAINS, values)).problem
     table = {}
     for name in learners:

@@ -23,7 +23,7 @@ SPEC: dict[str, Any] = {
 
 
 def trained(client: Client, corpus: str, dev: str) -> dict[str, Any]:
-    """Run one job to its end and say what came of it."""
+    """Run one job to its end and return its result."""
     began = time.perf_counter()
     job = client.wait(client.train({**SPEC, "corpus": corpus, "dev": {"corpus": dev}}).id)
     if job.state != "succeeded" or job.result is None:

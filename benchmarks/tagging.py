@@ -1,10 +1,10 @@
-"""`/tag` over HTTP: one sentence of 25 tokens against a bare route, 1,000 sentences against python-crfsuite in process.
+"""`/tag` over HTTP: one sentence compared with a bare route, 1,000 sentences with python-crfsuite in process.
 
     python -m benchmarks.tagging --data ../shared/data [--rounds 21]
 
-The bare route is FastAPI's: it parses a JSON body of the same bytes and answers with the same JSON, under the same
-settings of uvicorn, in a process of its own. Client and contenders alternate within each round. The client is one
-thread with 8 connections over plain sockets, so that it costs less than what it measures.
+The bare route is a FastAPI route that parses a JSON body of the same bytes and returns the same JSON, with the same
+settings of uvicorn, in its own process. A sentence has 25 tokens. Contenders alternate within each round. The client
+is one thread with 8 connections over plain sockets, so that it uses less time than the server.
 """
 
 import argparse
@@ -34,13 +34,13 @@ from tagsmith.core.service.settings import Settings
 TOKENS = 25
 SENTENCES = 1_000
 CONNECTIONS = 8
-#: Short, and many of them: what else the machine does changes slower than contenders alternate.
+#: Many short rounds: the load of the machine changes more slowly than the contenders alternate.
 ROUND_S = 0.5
 MODEL = {"features": {"preset": "chunking"}, "trainer": {"kind": "sgd-l1", "l1": 0.5, "passes": 10}}
 
 
 def bare(answer: Any) -> FastAPI:
-    """A route that parses its body and gives an answer that is ready."""
+    """A route that parses its body and returns a prepared response."""
     app = FastAPI()
 
     @app.post("/tag")
@@ -53,7 +53,7 @@ def bare(answer: Any) -> FastAPI:
 
 @contextlib.contextmanager
 def bare_server(answer: Path) -> Iterator[str]:
-    """The bare route in a process of its own; gives its address."""
+    """Run the bare route in its own process; yield its URL."""
     command = [sys.executable, "-m", "benchmarks.tagging", "--bare", str(answer)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -89,7 +89,7 @@ class Load:
         self._size = self._first()
 
     def _first(self) -> int:
-        """Bytes of an answer; every one has as many."""
+        """The size of a response; all have the same size."""
         one = self._connections[0]
         one.sendall(self._request)
         received = b""
@@ -105,7 +105,7 @@ class Load:
         return len(head) + 4 + int(fields[b"content-length"])
 
     def requests(self) -> int:
-        """Send one on each connection and wait for all answers; gives how many that were."""
+        """Send one request on each connection and wait for all responses; return their number."""
         for each in self._connections:
             each.sendall(self._request)
         for each in self._connections:
@@ -115,7 +115,7 @@ class Load:
         return len(self._connections)
 
     def rate(self, seconds: float) -> float:
-        """Requests a second."""
+        """Return the requests per second."""
         began, count = time.perf_counter(), 0
         while time.perf_counter() - began < seconds:
             count += self.requests()
@@ -127,7 +127,7 @@ class Load:
 
 
 def measure_small(url: str, body: bytes, folder: Path, rounds: int) -> dict[str, Any]:
-    """One sentence a request, requests a second."""
+    """One sentence per request, in requests per second."""
     answer = folder / "answer.json"
     answer.write_bytes(httpx.post(f"{url}/tag", content=body, headers=JSON).content)
     with bare_server(answer) as bare_url:
@@ -156,7 +156,7 @@ JSON = {"Content-Type": "application/json"}
 def measure_large(
     url: str, data: list[crfsuite.Sentence], raw: bytes, folder: Path, rounds: int
 ) -> dict[str, Any]:
-    """A thousand sentences a request, tokens a second; python-crfsuite in process, with and without its features."""
+    """1,000 sentences per request, in tokens per second; python-crfsuite with and without expanding features."""
     chunking.theirs(raw, folder / "theirs", 10)
     peer, parsed = pycrfsuite.Tagger(), crfsuite.templates()
     peer.open(str(folder / "theirs"))

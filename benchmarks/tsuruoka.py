@@ -1,15 +1,15 @@
-"""Table 1 of Tsuruoka, Tsujii & Ananiadou (2009) on CoNLL-2000: L1 by OWL-QN and by four kinds of SGD.
+"""Table 1 of Tsuruoka, Tsujii and Ananiadou (2009) on CoNLL-2000: L1 by OWL-QN and by four kinds of SGD.
 
     python -m benchmarks.tsuruoka --data ../shared/data [--part tuned]
 
-Same features for all (CRF++'s templates, pairs seen in the data), same l1, one thread. Objectives are exact, over the
-whole training set, and given a sequence (-F / N) as in the paper. Neither they nor the test after each pass count as
-training time.
+All have the same features (CRF++'s templates, pairs seen in the data) and the same l1, and use one thread. Objectives
+are exact, over the whole training set, and given per sequence (-F / N) as in the paper. Computing them and testing
+after each pass is not in the training time.
 
-- tuned: as the paper did it, without a look at the test set. l1 is the one with which OWL-QN gives 1,000 held-out
-  sentences of the training set the highest likelihood; then, for each kind of SGD, eta0 the one of {1, 0.5, 0.2, 0.1}
-  with the lowest objective after the last pass. The naive row takes clipping's, whose curve it shares.
-- untuned: l1 0.5, the product's default, and rates found by calibration (`eta0: "auto"`), whose time counts.
+- tuned: as in the paper, without use of the test set. l1 is the value with which OWL-QN gives 1,000 held-out sentences
+  of the training set the highest likelihood. Then, for each kind of SGD, eta0 is the value of {1, 0.5, 0.2, 0.1} with
+  the lowest objective after the last pass. The naive row uses that of clipping, which has the same curve.
+- untuned: l1 0.5, the default, and rates found by calibration (`eta0: "auto"`), whose time is included.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tagsmith.core.learn.trainers.batch.owlqn import OwlqnSpec
 from tagsmith.core.pipeline import warm
 from tagsmith.core.pipeline.train import TrainResult
 
-#: The paper's row: passes, objective a sequence, active features, F1.
+#: The row of the paper: passes, objective per sequence, active features, F1.
 PAPER = {
     "OWL-QN": (160, -1.583, 18_109, 93.62),
     "SGD-L1 (naive)": (30, -1.671, 455_651, 93.64),
@@ -33,7 +33,7 @@ PAPER = {
 }
 
 
-#: What tuning chooses from.
+#: The values that tuning tries.
 ETAS = (1.0, 0.5, 0.2, 0.1)
 STRENGTHS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0)
 HELD_OUT = 1000
@@ -75,7 +75,7 @@ def row(result: TrainResult, sentences: int) -> dict[str, Any]:
 
 
 def verdict(table: dict[str, dict[str, Any]]) -> dict[str, bool]:
-    """The order of the paper, as the bar demands it."""
+    """Check that the order is that of the paper, which is the target."""
     owlqn, naive, clipping, cumulative, exponential = table.values()
     scores = [row["f1"] for row in table.values()]
     return {
@@ -91,7 +91,7 @@ def verdict(table: dict[str, dict[str, Any]]) -> dict[str, bool]:
 
 
 def held_out_loss(train: Corpus, l1: float) -> float:
-    """-log p of the held-out sentences a sentence, trained by OWL-QN on the others."""
+    """Return -log p per held-out sentence, trained by OWL-QN on the others."""
     others, held_out = train.split(HELD_OUT / train.sentences, 1)
     compiled = compile_corpus(learners.CHUNKING.resolve(len(train.columns)), others)
     trainer = OwlqnSpec(l1=l1).make(1)
@@ -105,7 +105,7 @@ def held_out_loss(train: Corpus, l1: float) -> float:
 
 
 def tuned(train: Corpus, passes: int) -> tuple[float, dict[str, dict[str, Any]], dict[str, Any]]:
-    """l1, the rows with their rates, and how they were chosen."""
+    """Return l1, the rows with their rates, and the results by which they were chosen."""
     losses = {l1: held_out_loss(train, l1) for l1 in STRENGTHS}
     print("held-out loss a sentence", losses, flush=True)
     l1 = min(losses, key=lambda strength: losses[strength])

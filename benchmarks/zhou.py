@@ -1,19 +1,19 @@
-"""Figures 1 and 2 of Zhou, Qiu & Huang (2011): heuristic line search and two-stage training, on two corpora.
+"""Figures 1 and 2 of Zhou, Qiu and Huang (2011): heuristic line search and two-stage training, on two corpora.
 
     python -m benchmarks.zhou --data ../shared/data [--corpus pku] [--part grid] [--figures-only]
 
-- grid: SGD-L1 (cumulative, exponential schedule) with eta0 in {1, 0.5, 0.1} and alpha in {0.9, 0.85, 0.8}: without line
-  search, with ours, and with the published rule of what is worse (`sufficient` 0; see the module
-  `line_search`). The spread is the largest minus the smallest exact objective after 30 passes. `--figures-only` runs
-  the five settings of the paper's figures: three eta0 with alpha 0.85, three alpha with eta0 1.
-- two-stage: the seconds until its objective is within 0.1 % of the one that OWL-QN (tolerance 1e-4) stops at, against
-  OWL-QN's seconds until it stops. Runs alternate. Seconds are those of training: calibration counts, the objective that
-  is computed after each pass of SGD for the figures does not.
+- grid: SGD-L1 (cumulative, exponential schedule) with eta0 in {1, 0.5, 0.1} and alpha in {0.9, 0.85, 0.8}: without
+  line search, with ours, and with the published acceptance rule (`sufficient` 0; see the module `line_search`). The
+  spread is the largest minus the smallest exact objective after 30 passes. `--figures-only` runs the five settings of
+  the paper's figures: three eta0 with alpha 0.85, three alpha with eta0 1.
+- two-stage: the time until its objective is within 0.1 % of the final one of OWL-QN (tolerance 1e-4), compared with
+  the time of OWL-QN. Runs alternate. Training time includes calibration, but not the objective that is computed after
+  each pass of SGD for the figures.
 
 `pku` is word segmentation of the People's Daily, January 1998, with the paper's templates (Table 1): c-1, c0, c1,
-c-1c0, c0c1, c-1c1 and label bigrams. Six labels by place in the word (Huang & Zhao 2007): S alone; B first, C second,
-D third, I further inside, E last. So words of one to six characters are S, BE, BCE, BCDE, BCDIE, BCDIIE. Weights exist
-for pairs seen in the data; the paper's 6 million features suggest that it had all pairs.
+c-1c0, c0c1, c-1c1 and label bigrams. Six labels by position in the word (Huang and Zhao 2007): S alone; B first, C
+second, D third, I further inside, E last. So words of one to six characters are S, BE, BCE, BCDE, BCDIE, BCDIIE.
+Weights exist for pairs seen in the data; the 6 million features of the paper suggest that it used all pairs.
 """
 
 import argparse
@@ -34,9 +34,9 @@ from tagsmith.core.pipeline import warm
 from tagsmith.core.pipeline.train import TrainResult
 
 ETAS, ALPHAS = (1.0, 0.5, 0.1), (0.9, 0.85, 0.8)
-#: Held fixed in figure 1 and in figure 2.
+#: The fixed values of figure 1 and figure 2.
 FIXED_ALPHA, FIXED_ETA = 0.85, 1.0
-#: Closeness to OWL-QN's objective, and the part of its time that two-stage may take.
+#: Targets: tolerance around the objective of OWL-QN, and share of its time that two-stage may take.
 CLOSE, PART = 1e-3, 0.7
 PENALTY = {"conll2000": 0.5, "pku": 1.0}
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -59,12 +59,12 @@ SEGMENTATION = FeatureSpec(
 
 
 def six_labels(length: int) -> str:
-    """The labels of a word of so many characters."""
+    """Return the labels of a word with this number of characters."""
     return "S" if length == 1 else ("BCD" + "I" * length)[: length - 1] + "E"
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line `word/tag  word/tag`; brackets around compounds are taken off."""
+    """The words of a line `word/tag  word/tag`; without the brackets around compounds."""
     words = []
     for item in line.split():
         word, slash, _ = item.rpartition("/")
@@ -81,7 +81,7 @@ def segmented(raw: bytes, *, tagged: bool) -> Iterator[list[str]]:
 
 
 def as_conll(sentences: list[list[str]]) -> bytes:
-    """A character and its label a line."""
+    """Return lines with a character and its label."""
     out = []
     for words in sentences:
         for word in words:
@@ -91,7 +91,7 @@ def as_conll(sentences: list[list[str]]) -> bytes:
 
 
 def word_ends(labels: list[str]) -> set[tuple[int, int]]:
-    """The words that labels cut a sentence into, each as (start, stop): a word ends at S and E and before B and S."""
+    """Return the words of a sentence as (start, stop). A word ends at S and E, and before B and S."""
     words, start = set(), 0
     for at, label in enumerate(labels):
         if label in "BS" and at > start:
@@ -128,7 +128,7 @@ def settings(full: bool) -> list[tuple[float, float]]:
 def measure_grid(
     train: Corpus, features: FeatureSpec, l1: float, passes: int, pairs: list[tuple[float, float]]
 ) -> Iterator[dict[str, Any]]:
-    """Curves of the settings, and how far their ends lie apart: after each setting, over those done so far.
+    """Curves of the settings, and the spread of their final objectives, after each setting over those done so far.
 
     Small rates first: large ones, which the published search may double twice, drive weights apart until chains must
     be done in log space, and then take many times longer.
@@ -173,7 +173,7 @@ def _setting(eta0: float, alpha: float) -> str:
 
 
 def measure_two_stage(train: Corpus, features: FeatureSpec, l1: float, rounds: int) -> dict[str, Any]:
-    """OWL-QN and two-stage in turn."""
+    """Measure OWL-QN and two-stage, alternated."""
     runs, kept = [], {}
     for _ in range(rounds):
         owlqn = learners.trained({"kind": "owlqn", "l1": l1, "tolerance": 1e-4}, features, train)

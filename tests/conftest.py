@@ -8,7 +8,7 @@
 | `sqlite_url`         | module   | a fresh, migrated SQLite database |
 | `database_url`       | module   | both of them in turn: every test that uses it runs twice |
 | `empty_database_url` | function | both in turn, not migrated |
-| `stack`              | session  | the whole embedded stack as child processes, not to be broken |
+| `stack`              | session  | the whole stack as child processes; tests must not break it |
 | `start_stack`        | function | starts stacks with settings of the test's choice, to be broken |
 """
 

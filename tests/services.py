@@ -21,7 +21,7 @@ import psycopg.conninfo
 import redis
 import sqlalchemy
 
-from tagsmith.app.cli import embedded_redis, process
+from tagsmith.app.cli import private_redis, process
 
 #: Long, since only a test that fails waits for it.
 START_DEADLINE_S = 60.0
@@ -85,16 +85,16 @@ class RedisServer:
     """A private redis-server that can be stopped and started again on the same address."""
 
     def __init__(self, directory: Path) -> None:
-        self._embedded = embedded_redis.prepare(directory)
+        self._private = private_redis.prepare(directory)
         self._log_path = directory / "redis.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = self._embedded.url
+        self.url = self._private.url
 
     def start(self) -> None:
         assert self._process is None
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                self._embedded.command,
+                self._private.command,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -11,7 +11,7 @@ from tagsmith.core.service.settings import Settings
 def limit_threads(settings: Settings) -> None:
     """Divide the cores among the workers of this machine. Numba reads these variables when it is imported."""
     cores = len(os.sched_getaffinity(0))
-    chosen = {
+    variables = {
         "NUMBA_NUM_THREADS": str(max(1, cores // max(1, settings.workers))),
         # Unlike OpenMP's layer it survives a fork. It is not thread-safe, but a process runs one job at a time.
         "NUMBA_THREADING_LAYER": "workqueue",
@@ -20,7 +20,7 @@ def limit_threads(settings: Settings) -> None:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
-    for name, value in chosen.items():
+    for name, value in variables.items():
         os.environ.setdefault(name, value)
 
 

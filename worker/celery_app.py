@@ -12,7 +12,7 @@ from celery import Celery
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ _log = logging.getLogger(__name__)
 def create_celery(settings: Settings) -> Celery:
     """Create the Celery application of a worker: one process, one job at a time."""
     if settings.redis_url is None:
-        raise Invalid("a worker needs TAGSMITH_REDIS_URL", code="invalid_setting")
+        raise Invalid("A worker needs Redis. Set TAGSMITH_REDIS_URL.", code="invalid_setting")
     app = Celery("tagsmith", set_as_current=False)
-    app.conf.update(wire.celery_settings(settings.redis_url))
+    app.conf.update(messages.celery_settings(settings.redis_url))
     app.conf.update(
         # The job runs in the main thread of this process. Nothing forks, so no compiled code, socket or lock
         # is shared with a child process. N workers are N processes.
@@ -82,7 +82,7 @@ def sender(app: Celery) -> Callable[[JobRow], bool]:
 
     def send(job: JobRow) -> bool:
         try:
-            app.send_task(wire.TASK, [job.id], queue=job.queue)
+            app.send_task(messages.TASK, [job.id], queue=job.queue)
         except (kombu.exceptions.KombuError, redis.RedisError, OSError) as error:
             _log.warning("message not sent", extra={"job_id": job.id, "error": str(error)})
             return False

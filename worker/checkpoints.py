@@ -13,19 +13,19 @@ from typing import Any
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import checkpoints, events
-from tagsmith.core.jobs.running import JobReport
+from tagsmith.core.jobs.runner_interface import JobReport
 from tagsmith.core.store import blobs
 from tagsmith.core.store.ids import new_id
 from tagsmith.worker.context import Context
 from tagsmith.worker.lease import Lease
 from tagsmith.worker.reporter import Reporter
 
-# The largest fraction of the training time spent on copying states to disk and to SQL. The state of a batch trainer
+# Maximum share of the training time spent on copying states to disk and to SQL. The state of a batch trainer
 # can be a gigabyte: without these limits a short `checkpoint_seconds` would leave no time to train.
 STAGE_SHARE = 0.02
 STORE_SHARE = 0.1
 # In a job with several runs, the checkpoint at the end of a run holds only results. It is small, so it is stored soon.
-RUN_PAUSE_S = 1.0
+RUN_INTERVAL_S = 1.0
 READ_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Due:
-    """When the next state of one type may be staged, and when it should be stored."""
+    """The times at which the next state of one type can be staged and should be stored."""
 
-    pause_s: float
+    interval_s: float
     store_at: float
     stage_at: float = float("-inf")
 
@@ -51,9 +51,9 @@ class Checkpoints:
         #: The progress of the staged state, and whether that state is also stored.
         self._staged: Mapping[str, Any] | None = None
         self._is_stored = False
-        pause_s = context.settings.checkpoint_seconds
-        self._passes = _Due(pause_s, time.monotonic() + pause_s)
-        self._runs = _Due(min(pause_s, RUN_PAUSE_S), time.monotonic())
+        interval_s = context.settings.checkpoint_seconds
+        self._passes = _Due(interval_s, time.monotonic() + interval_s)
+        self._runs = _Due(min(interval_s, RUN_INTERVAL_S), time.monotonic())
 
     def offer(self, report: JobReport) -> None:
         """Stage or store the state at the end of a pass or run, if it is due. Raises LeaseLost if the lease is lost."""
@@ -72,7 +72,7 @@ class Checkpoints:
 
     def _stage(self, report: JobReport, due: _Due) -> None:
         assert report.checkpoint is not None
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             report.checkpoint(self._path)
             self._staged, self._is_stored = report.as_dict(), False
@@ -81,36 +81,36 @@ class Checkpoints:
             self._staged = None
             self._warn("cannot stage a checkpoint", error)
         ended = time.monotonic()
-        due.stage_at = ended + (ended - began) / STAGE_SHARE
+        due.stage_at = ended + (ended - started_at) / STAGE_SHARE
 
     def _store(self, staged: Mapping[str, Any], due: _Due, deadline: float | None) -> None:
-        began = time.monotonic()
+        started_at = time.monotonic()
         job_id, number, run = self._lease.job_id, int(staged["pass"]), staged.get("run")
-        told = {"pass": number} if run is None else {"pass": number, "run": run["name"]}
+        position = {"pass": number} if run is None else {"pass": number, "run": run["name"]}
         message = _message(number, run)
         try:
             with self._context.db.write() as conn:
                 # Write the bytes first: this takes longest, and the row of the job must not be locked meanwhile.
-                blob = blobs.write(conn, new_id("blb"), self._pieces(deadline))
-                data = told | {"size_bytes": blob.size_bytes}
+                blob = blobs.write(conn, new_id("blb"), self._chunks(deadline))
+                data = position | {"size_bytes": blob.size_bytes}
                 self._reporter.write(conn, events.Draft("checkpoint", message, data))
                 checkpoints.replace(conn, job_id, number, blob.id)
         except (_Abandoned, Unavailable, OSError) as error:
             self._warn("checkpoint not stored", error)
         else:
-            self._reporter.written()
+            self._reporter.clear_written()
             self._is_stored = True
         ended = time.monotonic()
-        due.store_at = ended + max(due.pause_s, (ended - began) / STORE_SHARE)
+        due.store_at = ended + max(due.interval_s, (ended - started_at) / STORE_SHARE)
 
-    def _pieces(self, deadline: float | None) -> Iterator[bytes]:
+    def _chunks(self, deadline: float | None) -> Iterator[bytes]:
         """Read the staged file. Raises _Abandoned when the job must stop before the end of the file."""
         with self._path.open("rb") as handle:
-            while piece := handle.read(READ_BYTES):
+            while chunk := handle.read(READ_BYTES):
                 stopping = self._context.stop.is_set() if deadline is None else time.monotonic() > deadline
                 if stopping or self._lease.cancel or self._lease.lost:
                     raise _Abandoned("there was no time to store it")
-                yield piece
+                yield chunk
 
     def _warn(self, message: str, error: Exception) -> None:
         _log.warning(message, extra={"job_id": self._lease.job_id, "error": str(error)})

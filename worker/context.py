@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from redis import Redis
 
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
 
 #: Runs one job.
-Runner = Callable[[Workplace], Running]
+Runner = Callable[[JobResources], JobRun]
 
 
 @dataclass(frozen=True, slots=True)

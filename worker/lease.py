@@ -20,10 +20,10 @@ POLL_S = 0.2
 # A trainer yields five times per second. Reading a large corpus can take seconds without a yield, and a first
 # compilation takes longer. If a job does not stop in time, this thread ends it as cancelled, and its later results are
 # ignored.
-CANCEL_PATIENCE_S = 0.4
+CANCEL_TIMEOUT_S = 0.4
 # In the same way, this thread returns the job to the queue when the worker must stop, long before the supervisor kills
 # the worker. It waits longer here, because the last state of training is worth storing.
-STOP_PATIENCE_S = 3.0
+STOP_TIMEOUT_S = 3.0
 
 _log = logging.getLogger(__name__)
 
@@ -50,14 +50,14 @@ class Lease:
         self._give_back = give_back
         self._drop = drop
         self._worked_before_s = worked_before_s
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         self._progress: Mapping[str, Any] | None = None
         self._cancel = False
         self._pause = False
         self._lost = False
         self._over = threading.Event()
         # Runs in a copy of this thread's context, so that its log lines have the same ids.
-        keep = functools.partial(contextvars.copy_context().run, self._keep)
+        keep = functools.partial(contextvars.copy_context().run, self._renew_until_over)
         self._thread = threading.Thread(target=keep, name=f"lease {job_id}", daemon=True)
 
     def __enter__(self) -> Self:
@@ -87,60 +87,62 @@ class Lease:
 
     @property
     def worked_seconds(self) -> float:
-        """How long workers have held the job, summed over all its claims."""
-        return self._worked_before_s + time.monotonic() - self._began
+        """The time that workers have held the job, summed over all its claims."""
+        return self._worked_before_s + time.monotonic() - self._started_at
 
     def note(self, progress: Mapping[str, Any]) -> None:
         """Keep the progress for the next renewal, which stores it."""
         self._progress = progress
 
-    def _keep(self) -> None:
+    def _renew_until_over(self) -> None:
         settings = self._context.settings
         renew_at = time.monotonic() + settings.heartbeat_seconds
-        cancelling, stopping = _Patience(CANCEL_PATIENCE_S), _Patience(STOP_PATIENCE_S)
+        cancelling, stopping = _TimeLimit(CANCEL_TIMEOUT_S), _TimeLimit(STOP_TIMEOUT_S)
         while not self._over.wait(min(POLL_S, settings.heartbeat_seconds / 2)) and not self._lost:
             try:
                 if time.monotonic() >= renew_at:
-                    self._heed(self._renew())
+                    self._apply(self._renew())
                     renew_at = time.monotonic() + settings.heartbeat_seconds
                 else:
-                    self._heed(self._look())
-                if cancelling.over(wanted=self._cancel):
+                    self._apply(self._read_signals())
+                if cancelling.exceeded(requested=self._cancel):
                     self._drop()
                     self._lost = True
-                elif stopping.over(wanted=self._context.stop.is_set()):
+                elif stopping.exceeded(requested=self._context.stop.is_set()):
                     self._give_back()
                     self._lost = True
             except (Unavailable, SQLAlchemyError, jobs.LeaseLost) as error:
                 # The work continues. If the database is back before another worker claims the job, nothing is
                 # lost. Otherwise the next check finds the lease lost, and the work of this worker is ignored.
-                _log.warning("cannot reach the job", extra={"job_id": self.job_id, "error": str(error)})
+                _log.warning(
+                    "cannot read or renew the lease", extra={"job_id": self.job_id, "error": str(error)}
+                )
 
     def _renew(self) -> jobs.Signals:
         with self._context.db.write() as conn:
             lease_s = self._context.settings.lease_seconds
             return jobs.heartbeat(conn, self.job_id, self.owner, lease_s, self._progress, self.worked_seconds)
 
-    def _look(self) -> jobs.Signals:
+    def _read_signals(self) -> jobs.Signals:
         with self._context.db.read() as conn:
             return jobs.signals(conn, self.job_id, self.owner)
 
-    def _heed(self, signals: jobs.Signals) -> None:
+    def _apply(self, signals: jobs.Signals) -> None:
         self._cancel = self._cancel or signals.cancel
         self._pause = self._pause or signals.pause
         self._lost = self._lost or signals.lost
 
 
-class _Patience:
+class _TimeLimit:
     """A limit on how long a request may stay without effect."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since: float | None = None
 
-    def over(self, *, wanted: bool) -> bool:
+    def exceeded(self, *, requested: bool) -> bool:
         """Return whether the request has been pending for longer than the limit."""
-        if not wanted:
+        if not requested:
             return False
         self._since = self._since or time.monotonic()
         return time.monotonic() - self._since > self._limit_s

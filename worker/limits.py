@@ -2,7 +2,7 @@
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Said
+from tagsmith.core.jobs.runner_interface import JobUpdate
 from tagsmith.core.service.settings import Settings
 from tagsmith.worker.lease import Lease
 
@@ -17,15 +17,18 @@ class ResourceLimits:
         self._max_seconds: float | None = job.spec.get("max_seconds")
         self._lease = lease
 
-    def check(self, said: Said) -> None:
+    def check(self, update: JobUpdate) -> None:
         """Raise Invalid when the job has used up its time, or reports that it needs more memory than allowed."""
         # Only training progress has a memory estimate.
-        needed: int | None = getattr(said, "needed_bytes", None)
+        needed: int | None = getattr(update, "needed_bytes", None)
         if needed is not None and needed > self._memory_bytes:
             raise Invalid(
-                f"The job needs about {needed / _MIB:,.0f} MiB of memory, and jobs may take "
-                f"{self._memory_bytes / _MIB:,.0f} MiB: choose fewer features, a higher cutoff or `pairs: seen`",
+                f"The job needs about {needed / _MIB:,.0f} MiB of memory, and jobs may use "
+                f"{self._memory_bytes / _MIB:,.0f} MiB. Use fewer features, a higher cutoff or `pairs: seen`.",
                 code="too_large",
             )
         if self._max_seconds is not None and self._lease.worked_seconds > self._max_seconds:
-            raise Invalid(f"The job was not done within its {self._max_seconds:g} s", code="out_of_time")
+            raise Invalid(
+                f"The job did not finish within {self._max_seconds:g} s. Raise its max_seconds.",
+                code="out_of_time",
+            )

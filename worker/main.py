@@ -17,7 +17,7 @@ from celery.platforms import SecurityWarning
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1Spec
 from tagsmith.core.pipeline import warm
-from tagsmith.core.service import tracing, wire
+from tagsmith.core.service import messages, tracing
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import migrate
 from tagsmith.core.store.engine import Database
@@ -43,7 +43,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
     context = Context(
         settings=settings,
         db=Database(settings.database_url),
-        redis=wire.connect(settings.redis_url),
+        redis=messages.connect(settings.redis_url),
         worker_id=f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(4)}",
         stop=threading.Event(),
         busy=threading.Event(),
@@ -95,7 +95,7 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
 
 def _wait_for_schema(db: Database) -> None:
     """Wait until the migrations have run: the services of a stack start in any order."""
-    told = False
+    notified = False
     while True:
         try:
             if migrate.at_head(db):
@@ -103,7 +103,7 @@ def _wait_for_schema(db: Database) -> None:
             reason = "the schema is not the newest"
         except Unavailable as error:
             reason = error.message
-        if not told:
+        if not notified:
             _log.warning("waiting for the database: %s", reason)
-            told = True
+            notified = True
         time.sleep(SCHEMA_POLL_S)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store import clock
 from tagsmith.worker.context import Context
 from tagsmith.worker.reporter import publish_since
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 def start(context: Context) -> threading.Thread:
     """Sweep every `reaper_seconds` until the worker stops."""
-    thread = threading.Thread(target=_sweep_on, args=(context,), name="reaper", daemon=True)
+    thread = threading.Thread(target=_sweep_until_stopped, args=(context,), name="reaper", daemon=True)
     thread.start()
     return thread
 
@@ -38,16 +38,16 @@ def sweep(context: Context, watchdog: Watchdog) -> None:
             "worker lost: job %s", job.state.value, extra={"job_id": job.id, "request_id": job.request_id}
         )
         publish_since(context.db, context.redis, job.id, job.last_seq - 1)
-    watchdog.look(messages_wait=_resend(context))
+    watchdog.check(messages_wait=_resend(context))
 
 
-def _sweep_on(context: Context) -> None:
+def _sweep_until_stopped(context: Context) -> None:
     watchdog = Watchdog(context.busy)
     while not context.stop.wait(context.settings.reaper_seconds):
         try:
             sweep(context, watchdog)
         except (Unavailable, SQLAlchemyError) as error:
-            _log.warning("cannot sweep now", extra={"error": str(error)})
+            _log.warning("sweep not possible now", extra={"error": str(error)})
         except Exception:  # noqa: BLE001  # without this thread jobs of dead workers would never be found
             _log.exception("sweep failed")
 
@@ -71,7 +71,7 @@ def _resend(context: Context) -> bool:
             if (job.sent_at is None and job.attempt > 0)
             or (job.sent_at or job.queued_at) <= now - timedelta(seconds=RESEND_AFTER_S)
         ]
-    queue = wire.waiting(context.redis) if candidates else None
+    queue = messages.waiting(context.redis) if candidates else None
     if queue is None:
         return False
     for job in candidates:

@@ -10,26 +10,26 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import events, jobs
-from tagsmith.core.jobs.running import JobReport, Note
-from tagsmith.core.service import wire
+from tagsmith.core.jobs.runner_interface import JobReport, Note
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
 from tagsmith.worker.context import Context
 from tagsmith.worker.lease import Lease
 
 # Passes over a small corpus take milliseconds, so their events are written in batches, four times per second.
-FLUSH_S = 0.25
+FLUSH_INTERVAL_S = 0.25
 # About as fast as a person can follow.
-TICK_S = 0.2
+TICK_INTERVAL_S = 0.2
 # While Redis is unavailable each attempt can cost a timeout. Training must not wait for that at every tick.
 REDIS_PAUSE_S = 2.0
 
 
-#: The number of a run and the number of a pass in it. Later places are greater, so places can be compared.
-Place = tuple[int, int]
+#: The number of a run and the number of a pass in it. Later positions compare as greater.
+Position = tuple[int, int]
 
 
-def place_of(progress: Mapping[str, Any]) -> Place:
-    """Return the place of a progress in its job. A job with a single run does not number it."""
+def position_of(progress: Mapping[str, Any]) -> Position:
+    """Return the position of a progress report in its job. A job with a single run does not number it."""
     run = progress.get("run") or {}
     return int(run.get("number", 0)), int(progress.get("pass", 0))
 
@@ -37,18 +37,18 @@ def place_of(progress: Mapping[str, Any]) -> Place:
 def publish_since(db: Database, redis: Redis, job_id: str, seq: int) -> int | None:
     """Publish the events after `seq`. Return the number of the last one, or None when Redis is unavailable."""
     with db.read() as conn:
-        missed = events.after(conn, job_id, seq, wire.STREAM_LENGTH)
+        missed = events.after(conn, job_id, seq, messages.STREAM_LENGTH)
     if not missed:
         return seq
-    told = wire.publish_events(redis, job_id, [event.as_dict() for event in missed])
-    return missed[-1].seq if told else None
+    published = messages.publish_events(redis, job_id, [event.as_dict() for event in missed])
+    return missed[-1].seq if published else None
 
 
 class Reporter:
     """Stores and publishes the events and the progress of one claim of one job."""
 
     def __init__(
-        self, context: Context, lease: Lease, last_seq: int, told: Mapping[str, Place] | None = None
+        self, context: Context, lease: Lease, last_seq: int, reported: Mapping[str, Position] | None = None
     ) -> None:
         self._context = context
         self._lease = lease
@@ -59,7 +59,7 @@ class Reporter:
         self._published = last_seq
         #: The last pass and the last run that have an event, of this claim or an earlier one. Training is
         #: deterministic: a pass that is repeated after the checkpoint gets no second event.
-        self._told = dict(told or {})
+        self._reported = dict(reported or {})
 
     @property
     def progress(self) -> Mapping[str, Any] | None:
@@ -72,14 +72,17 @@ class Reporter:
         self._lease.note(self._progress)
         if report.event == "message":
             self._draft("message", report.message, self._progress)
-        elif report.event is not None and place_of(self._progress) > self._told.get(report.event, (0, 0)):
-            self._told[report.event] = place_of(self._progress)
+        elif report.event is not None and position_of(self._progress) > self._reported.get(
+            report.event, (0, 0)
+        ):
+            self._reported[report.event] = position_of(self._progress)
             self._draft(report.event, report.message, self._progress)
-        if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_S:
+        if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_INTERVAL_S:
             self._try_flush()
-        elif time.monotonic() - self._ticked_at >= TICK_S and self._redis_may_answer():
+        elif time.monotonic() - self._ticked_at >= TICK_INTERVAL_S and self._redis_may_respond():
             self._ticked_at = time.monotonic()
-            self._heard(wire.publish_tick(self._context.redis, self._lease.job_id, self._progress))
+            ok = messages.publish_tick(self._context.redis, self._lease.job_id, self._progress)
+            self._record_redis_result(ok=ok)
 
     def note(self, note: Note) -> None:
         """Handle a message that is not progress."""
@@ -90,21 +93,21 @@ class Reporter:
         if self._drafts:
             with self._context.db.write() as conn:
                 self.write(conn)
-        self.written()
+        self.clear_written()
 
     def write(self, conn: Connection, *more: events.Draft) -> None:
         """Store the pending events and `more`.
 
-        Raises LeaseLost if the lease is lost, which rolls the transaction back. Call `written` after the commit.
+        Raises LeaseLost if the lease is lost, which rolls the transaction back. Call `clear_written` after the commit.
         """
         lease, lease_s = self._lease, self._context.settings.lease_seconds
         self._flushed_at = time.monotonic()
         beat = jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress, lease.worked_seconds)
         if beat.lost:
-            raise jobs.LeaseLost(f"the lease of {lease.job_id} has passed on")
+            raise jobs.LeaseLost(f"This worker has lost the lease of {lease.job_id}.")
         events.append(conn, lease.job_id, [*self._drafts, *more])
 
-    def written(self) -> None:
+    def clear_written(self) -> None:
         """Clear the pending events, which `write` has stored."""
         self._flushed_at = time.monotonic()
         self._drafts = []
@@ -112,11 +115,11 @@ class Reporter:
     def publish(self) -> None:
         """Publish the events that are in SQL and not yet published."""
         try:
-            known = publish_since(self._context.db, self._context.redis, self._lease.job_id, self._published)
+            last = publish_since(self._context.db, self._context.redis, self._lease.job_id, self._published)
         except Unavailable:
             return
-        self._heard(known is not None)
-        self._published = self._published if known is None else known
+        self._record_redis_result(ok=last is not None)
+        self._published = self._published if last is None else last
 
     def _draft(self, kind: str, message: str, data: Mapping[str, Any], level: str = "info") -> None:
         self._drafts.append(events.Draft(kind, message, data, level, at=datetime.now(UTC)))
@@ -126,12 +129,12 @@ class Reporter:
             self.flush()
         except Unavailable:
             return
-        if self._redis_may_answer():
+        if self._redis_may_respond():
             self.publish()
 
-    def _redis_may_answer(self) -> bool:
+    def _redis_may_respond(self) -> bool:
         return time.monotonic() - self._redis_failed_at >= REDIS_PAUSE_S
 
-    def _heard(self, answered: bool) -> None:
-        if not answered:
+    def _record_redis_result(self, *, ok: bool) -> None:
+        if not ok:
             self._redis_failed_at = time.monotonic()

@@ -17,8 +17,8 @@ from tagsmith.core.base.errors import Invalid, TagsmithError, Unavailable
 from tagsmith.core.jobs import events, jobs, kinds
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.kind import JobKind
-from tagsmith.core.jobs.running import Note, Outcome, Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Outcome
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import logs
 from tagsmith.core.store.states import State
@@ -26,7 +26,7 @@ from tagsmith.worker.checkpoints import Checkpoints
 from tagsmith.worker.context import Context, Runner
 from tagsmith.worker.lease import Lease
 from tagsmith.worker.limits import ResourceLimits
-from tagsmith.worker.reporter import Place, Reporter, place_of, publish_since
+from tagsmith.worker.reporter import Position, Reporter, position_of, publish_since
 
 if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # A database that restarts must not lose hours of training, so the worker waits for it this long.
 PERSIST_S = 120.0
 PERSIST_PAUSE_S = 1.0
-# How long a worker that shuts down may spend on a last checkpoint. Less than STOP_PATIENCE_S of its lease.
+# How long a worker that shuts down may spend on a last checkpoint. Less than STOP_TIMEOUT_S of its lease.
 LAST_S = 1.5
 # How long a worker that pauses a job may spend on it: enough for a gigabyte of state and a slow database.
 PAUSE_S = 120.0
@@ -61,8 +61,8 @@ def runners() -> dict[str, Runner]:
     return {name: partial(_start, kind) for name, kind in kinds.known().items()}
 
 
-def _start(kind: JobKind[Any], workplace: Workplace) -> Running:
-    return kind.run(kinds.parse_job(workplace.job.spec), workplace)
+def _start(kind: JobKind[Any], resources: JobResources) -> JobRun:
+    return kind.run(kinds.parse_job(resources.job.spec), resources)
 
 
 def run_job(context: Context, job_id: str) -> None:
@@ -113,7 +113,7 @@ def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
         drop=lambda: drop(context, job.id, owner),
         worked_before_s=job.worked_seconds,
     ) as lease:
-        reporter = Reporter(context, lease, job.last_seq - 1, _told(context, job))
+        reporter = Reporter(context, lease, job.last_seq - 1, _reported_before(context, job))
         reporter.publish()
         ended = _work(context, job, lease, reporter, log)
     if ended is not None:
@@ -123,13 +123,13 @@ def _hold(context: Context, job: JobRow, owner: str) -> JobRow | None:
     return ended
 
 
-def _told(context: Context, job: JobRow) -> dict[str, Place]:
+def _reported_before(context: Context, job: JobRow) -> dict[str, Position]:
     """Return the last pass and the last run that an earlier attempt has reported."""
     if job.attempt == 1:
         return {}
     with context.db.read() as conn:
         newest = {kind: events.newest(conn, job.id, kind) for kind in ("pass", "run")}
-    return {kind: place_of(event.data) for kind, event in newest.items() if event is not None}
+    return {kind: position_of(event.data) for kind, event in newest.items() if event is not None}
 
 
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:
@@ -167,17 +167,22 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
             raise
         except TagsmithError as error:
             log.info("job failed: %s", error.message)
-            return fail(_described(error))
+            return fail(_error_fields(error))
         except Exception:
-            log.exception("job failed by a defect")
+            log.exception("job failed with an internal error")
             # Only the logs get the details: they do not help a user.
-            return fail({"code": "internal_error", "message": "the job failed by an internal error"})
+            return fail(
+                {
+                    "code": "internal_error",
+                    "message": "The job failed with an internal error. The log of the worker has the details.",
+                }
+            )
     except jobs.LeaseLost as error:
         log.warning("job lost: %s", error)
     except Unavailable as error:
         # The database stays unavailable and the lease expires. When the database is back, the reaper queues the job
         # again if it has an attempt left.
-        log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback says nothing more
+        log.error("job abandoned: %s", error)  # noqa: TRY400  # the traceback adds nothing
     return None
 
 
@@ -190,10 +195,10 @@ def _run(
 ) -> JobRow | None:
     with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
         registry = Registry(context.redis)
-        workplace = Workplace(context.settings, context.db, Path(scratch), job, registry)
+        resources = JobResources(context.settings, context.db, Path(scratch), job, registry)
         checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
         limits = ResourceLimits(context.settings, job, lease)
-        running = _runner(context, job)(workplace)
+        running = _runner(context, job)(resources)
         outcome = _drive(context, running, lease, limits, reporter, checkpoints)
         if outcome is Interrupted.LOST:
             return None
@@ -214,13 +219,15 @@ def _runner(context: Context, job: JobRow) -> Runner:
     runner = context.runners.get(job.kind)
     if runner is None:
         # This worker is older than the API: the API itself refuses kinds that it does not know.
-        raise Invalid(f"the worker cannot run jobs of kind {job.kind}", code="unknown_kind")
+        raise Invalid(
+            f"This worker cannot run jobs of kind {job.kind}. Update the worker.", code="unknown_kind"
+        )
     return runner
 
 
 def _drive(
     context: Context,
-    running: Running,
+    running: JobRun,
     lease: Lease,
     limits: ResourceLimits,
     reporter: Reporter,
@@ -238,16 +245,16 @@ def _drive(
             if context.stop.is_set():
                 return Interrupted.STOPPED
             try:
-                said = next(running)
+                update = next(running)
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
-            limits.check(said)
-            if isinstance(said, Note):
-                reporter.note(said)
-            elif said is not None:
-                reporter.report(said)
-                checkpoints.offer(said)
+            limits.check(update)
+            if isinstance(update, Note):
+                reporter.note(update)
+            elif update is not None:
+                reporter.report(update)
+                checkpoints.offer(update)
 
 
 def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:
@@ -267,9 +274,9 @@ def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection]
             time.sleep(PERSIST_PAUSE_S)
 
 
-def _described(error: TagsmithError) -> dict[str, Any]:
-    places = [
+def _error_fields(error: TagsmithError) -> dict[str, Any]:
+    faults = [
         {"reason": fault.reason, "type": fault.type, "line": fault.line, "pointer": fault.pointer}
         for fault in error.faults
     ]
-    return {"code": error.code, "message": error.message} | ({"errors": places} if places else {})
+    return {"code": error.code, "message": error.message} | ({"errors": faults} if faults else {})

@@ -5,7 +5,7 @@ import logging
 from celery import Celery
 
 from tagsmith.core.base.errors import Unavailable
-from tagsmith.core.service import logs, wire
+from tagsmith.core.service import logs, messages
 from tagsmith.worker import run
 from tagsmith.worker.context import Context
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 def register(app: Celery, context: Context) -> None:
     """Register the task that handles messages about jobs."""
 
-    @app.task(name=wire.TASK)  # type: ignore[untyped-decorator]  # Celery ships no types
+    @app.task(name=messages.TASK)  # type: ignore[untyped-decorator]  # Celery ships no types
     def run_job(job_id: str) -> None:
         context.busy.set()
         try:

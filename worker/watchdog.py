@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 # Longer than the longest pause between two reconnection attempts of Celery.
-DEAF_S = 60.0
+MAX_IDLE_S = 60.0
 #: "Try again later": the supervisor starts a new worker.
 EXIT_CODE = os.EX_TEMPFAIL
 
@@ -20,16 +20,16 @@ class Watchdog:
     def __init__(self, busy: threading.Event, end: Callable[[int], object] = os._exit) -> None:
         self._busy = busy
         self._end = end
-        self._deaf_since: float | None = None
+        self._idle_since: float | None = None
 
-    def look(self, *, messages_wait: bool) -> None:
+    def check(self, *, messages_wait: bool) -> None:
         """Check the current state; called every few seconds."""
         if not messages_wait or self._busy.is_set():
-            self._deaf_since = None
+            self._idle_since = None
             return
         now = time.monotonic()
-        self._deaf_since = self._deaf_since or now
-        if now - self._deaf_since > DEAF_S:
-            _log.critical("worker ends: messages wait and it hears none")
+        self._idle_since = self._idle_since or now
+        if now - self._idle_since > MAX_IDLE_S:
+            _log.critical("worker ends: messages are waiting and it receives none")
             # Exit at once: the loop that would end the process cleanly is the one that hangs. No job is held.
             self._end(EXIT_CODE)

@@ -24,4 +24,4 @@ def list_audit_entries(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None, key: ByKey = None
 ) -> Page[AuditRow]:
     """List changes, newest first: who, when, what, in which request."""
-    return service.page(database, limit, cursor, key)
+    return service.list_page(database, limit, cursor, key)

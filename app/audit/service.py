@@ -6,7 +6,7 @@ from tagsmith.core.store.engine import Database
 from tagsmith.core.store.paging import Page
 
 
-def page(database: Database, limit: int, cursor: str | None, key_id: str | None) -> Page[AuditRow]:
+def list_page(database: Database, limit: int, cursor: str | None, key_id: str | None) -> Page[AuditRow]:
     """List changes, newest first."""
     with database.read() as conn:
         return audit.page(conn, limit, cursor, key_id)

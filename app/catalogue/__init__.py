@@ -1,1 +1,1 @@
-"""What can be trained with: trainers and presets."""
+"""The catalogue of trainers and presets."""

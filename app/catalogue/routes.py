@@ -1,4 +1,4 @@
-"""Routes that list what can be trained with."""
+"""Routes that list trainers and presets."""
 
 from fastapi import APIRouter
 

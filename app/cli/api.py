@@ -12,7 +12,7 @@ from tagsmith.app.cli import listen
 from tagsmith.core.service import data_dir, logs, tracing
 from tagsmith.core.service.settings import Settings
 
-#: Grace period for running requests after SIGTERM; shorter than the supervisor's deadline.
+#: Grace period for running requests after SIGTERM; shorter than the supervisor's time limit.
 GRACE_S = 10
 #: How long a thread waits for the GIL while the event loop is busy. A thread that runs SQL waits for it dozens of times
 #: per request. Python's default is 5 ms for each wait.

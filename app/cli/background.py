@@ -14,9 +14,9 @@ from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.service.settings import Settings
 
-#: Longer than the supervisor's own deadlines for a start that compiles kernels and for a graceful stop.
-START_DEADLINE_S = 330.0
-STOP_DEADLINE_S = 60.0
+#: Longer than the supervisor's own time limits for a start that compiles kernels and for a graceful stop.
+START_TIMEOUT_S = 330.0
+STOP_TIMEOUT_S = 60.0
 POLL_S = 0.05
 #: Number of log lines that an error shows.
 TAIL_LINES = 40
@@ -64,7 +64,7 @@ class BackgroundStack:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         try:
-            return self._process.wait(STOP_DEADLINE_S)
+            return self._process.wait(STOP_TIMEOUT_S)
         finally:
             self._process.kill()
             self._process.wait()
@@ -92,11 +92,13 @@ class BackgroundStack:
 
     def _wait_for(self, state_path: Path) -> None:
         assert self._process is not None
-        end = time.monotonic() + START_DEADLINE_S
+        end = time.monotonic() + START_TIMEOUT_S
         while not state_path.exists():
             if self._process.poll() is not None or time.monotonic() > end:
                 tail = self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
-                raise Unavailable("\n".join(["the stack did not start:", *tail]), code="start_failed")
+                raise Unavailable(
+                    "\n".join(["The stack did not start. Its last log lines:", *tail]), code="start_failed"
+                )
             time.sleep(POLL_S)
         state = json.loads(state_path.read_text(encoding="utf-8"))
         self.url, self.redis_url = state["url"], state["redis_url"]

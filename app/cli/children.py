@@ -1,4 +1,4 @@
-"""A supervised child process: forwards its output, restarts it when it dies, stops it within a deadline."""
+"""A supervised child process: forwards its output, restarts it when it dies, stops it within a time limit."""
 
 import asyncio
 import contextlib
@@ -12,12 +12,12 @@ from tagsmith.app.cli import process
 from tagsmith.app.cli.console import Console
 from tagsmith.app.cli.rundir import RunDir
 
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
-#: A child that ran this long counts as healthy: after its next death the pause is the first, short one again.
+MIN_RESTART_DELAY_S = 0.5
+MAX_RESTART_DELAY_S = 30.0
+#: A child that ran this long counts as healthy: after its next death the delay is the shortest one again.
 HEALTHY_AFTER_S = 30.0
 #: Longer lines are forwarded in pieces, so that output without newlines cannot fill the supervisor's memory.
-LONGEST_LINE_BYTES = 64 * 1024
+MAX_LINE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ChildSpec:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     #: Time between SIGTERM and SIGKILL.
-    stop_deadline_s: float
+    stop_timeout_s: float
     pass_fds: tuple[int, ...] = field(default=())
 
 
@@ -54,15 +54,15 @@ class Child:
         return await asyncio.shield(task)
 
     async def stop(self) -> None:
-        """Send SIGTERM, and kill the process after the deadline."""
+        """Send SIGTERM, and kill the process after `stop_timeout_s`."""
         self._stopping.set()
         self._signal(signal.SIGTERM)
         if self._task is None:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._task), self.spec.stop_deadline_s)
+            await asyncio.wait_for(asyncio.shield(self._task), self.spec.stop_timeout_s)
             return
-        self._console.line(f"{self.spec.name} did not stop in {self.spec.stop_deadline_s:g} s; killing it")
+        self._console.line(f"{self.spec.name} did not stop in {self.spec.stop_timeout_s:g} s; killing it")
         self.kill()
         await self._task
 
@@ -74,19 +74,19 @@ class Child:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _keep_running(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        delay_s = MIN_RESTART_DELAY_S
         while not self._stopping.is_set():
-            began = time.monotonic()
+            started_at = time.monotonic()
             code = await self._run()
             if self._stopping.is_set():
                 return
-            if time.monotonic() - began > HEALTHY_AFTER_S:
-                pause_s = FIRST_PAUSE_S
+            if time.monotonic() - started_at > HEALTHY_AFTER_S:
+                delay_s = MIN_RESTART_DELAY_S
             self.restarts += 1
-            self._console.line(f"{self.spec.name} {_ending(code)}; it starts again in {pause_s:g} s")
+            self._console.line(f"{self.spec.name} {_ending(code)}; restarting in {delay_s:g} s")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
-            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                await asyncio.wait_for(self._stopping.wait(), delay_s)
+            delay_s = min(delay_s * 2, MAX_RESTART_DELAY_S)
 
     async def _run(self) -> int:
         self._process = await asyncio.create_subprocess_exec(
@@ -114,18 +114,18 @@ class Child:
             if self._rundir is not None:
                 self._rundir.forget(self.spec.name)
 
-    def _signal(self, sent: signal.Signals) -> None:
+    def _signal(self, signum: signal.Signals) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(sent)
+                self._process.send_signal(signum)
 
 
 async def _pump(stream: asyncio.StreamReader, emit: Callable[[list[str]], None]) -> None:
     """Forward the lines of `stream` until its end, in batches of the lines that are available."""
     rest = b""
-    while chunk := await stream.read(LONGEST_LINE_BYTES):
+    while chunk := await stream.read(MAX_LINE_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > LONGEST_LINE_BYTES:
+        if len(rest) > MAX_LINE_BYTES:
             lines, rest = [*lines, rest], b""
         if lines:
             emit([line.decode(errors="replace").rstrip("\r") for line in lines])

@@ -26,7 +26,7 @@ UNSEEN_SENTENCES = 300
 SHOWN_SENTENCES = 2
 SHOWN_CHARACTERS = 200
 #: An alias move reaches every API process within two seconds.
-FOLLOW_DEADLINE_S = 5.0
+FOLLOW_TIMEOUT_S = 5.0
 
 #: Words and their neighbours only: a weak first version, which the second one improves on.
 WORDS_ONLY = "U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[1,0]\nB"
@@ -44,19 +44,19 @@ SECOND_SPEC: dict[str, Any] = {
 def run(sentences: int) -> int:
     """Run the demo and return the exit code."""
     console = Console()
-    began = time.monotonic()
-    # Like Ctrl-C: leave the `with` blocks below, which stop the stack and remove the folder.
+    started_at = time.monotonic()
+    # Like Ctrl-C: leave the `with` blocks below, which stop the stack and remove the directory.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with tempfile.TemporaryDirectory(prefix="tagsmith-demo-") as folder:
-        settings = Settings.from_env({}, {"port": 0, "data_dir": Path(folder) / "data"})
+    with tempfile.TemporaryDirectory(prefix="tagsmith-demo-") as directory:
+        settings = Settings.from_env({}, {"port": 0, "data_dir": Path(directory) / "data"})
         console.heading("Starting a private stack: SQLite, Redis, one worker, the API")
-        console.line("  (the first start on a machine compiles the kernels, which takes a minute or so)")
+        console.line("  (the first start on a machine compiles the kernels, about a minute)")
         stack = BackgroundStack(settings)
         with stack, Client(stack.url) as client:
-            console.line(f"  ready at {stack.url} after {time.monotonic() - began:.1f} s")
-            _Demo(console, client, stack.url, Path(folder)).play(sentences)
+            console.line(f"  ready at {stack.url} after {time.monotonic() - started_at:.1f} s")
+            _Demo(console, client, stack.url, Path(directory)).play(sentences)
             console.heading("Stopping everything")
-    console.line(f"  done in {time.monotonic() - began:.1f} s. `make up` keeps such a stack running.")
+    console.line(f"  done in {time.monotonic() - started_at:.1f} s. `make up` keeps such a stack running.")
     return 0
 
 
@@ -67,37 +67,39 @@ class _Sentence:
 
 
 class _Demo:
-    def __init__(self, console: Console, client: Client, url: str, folder: Path) -> None:
+    def __init__(self, console: Console, client: Client, url: str, directory: Path) -> None:
         self._console = console
         self._client = client
         self._url = url
-        self._folder = folder
+        self._directory = directory
         self._drawn = 0.0
 
     def play(self, sentences: int) -> None:
         corpus_id = self._upload(sentences)
         first = self._train(
-            "Train version 1 on words alone, and let `champion` stand for it", corpus_id, FIRST_SPEC
+            "Train version 1 on words alone, and point the alias `champion` to it", corpus_id, FIRST_SPEC
         )
         unseen = _unseen()
         tagged = self._tag(
             f"Tag {len(unseen)} references that are not in the corpus", unseen, _version(first)
         )
         shown = [i for i, tags in enumerate(tagged.tags) if tags != unseen[i].labels][:SHOWN_SENTENCES]
-        self._console.line("    Two of those it gets wrong:")
+        self._console.line("    Two of the references with a wrong label:")
         self._show(tagged, unseen, shown)
-        second = self._train("Train version 2 with affixes, shapes and classes", corpus_id, SECOND_SPEC)
+        second = self._train(
+            "Train version 2 with affixes, word shapes and character classes", corpus_id, SECOND_SPEC
+        )
         self._promote(_version(second))
-        tagged = self._tag("The same call is now answered by version 2", unseen, _version(second))
+        tagged = self._tag("The same request now uses version 2", unseen, _version(second))
         self._show(tagged, unseen, shown)
         self._roll_back()
-        tagged = self._tag("One call later version 1 answers again", unseen, _version(first))
+        tagged = self._tag("After the rollback, version 1 is used again", unseen, _version(first))
         self._show(tagged, unseen, shown[:1])
         self._show_history()
 
     def _upload(self, sentences: int) -> str:
-        path = self._folder / "refs.conll"
-        self._console.heading("Make a labelled corpus and upload it")
+        path = self._directory / "refs.conll"
+        self._console.heading("Generate a labelled corpus and upload it")
         self._command(
             f"tagsmith corpus generate --kind references --sentences {sentences} --seed {CORPUS_SEED} "
             f"--out {path.name}"
@@ -127,7 +129,9 @@ class _Demo:
         self._console.clear_bar()
         job = self._client.job(job.id)
         if job.state != "succeeded":
-            raise Unavailable(f"{job.id} {job.state}: {job.error}", code="demo_failed")
+            raise Unavailable(
+                f"Job {job.id} ended as {job.state}: {job.error}. Run the demo again.", code="demo_failed"
+            )
         version = self._client.version(MODEL, _version(job))
         self._console.line(
             f"    {MODEL}:{version.version}: dev F1 {_f1(version.metrics)}, "
@@ -159,21 +163,24 @@ class _Demo:
         self._console.heading(heading)
         sentences = [sentence.rows for sentence in unseen]
         self._curl("/tag", {"model": MODEL, "sentences": sentences}, shorten=True)
-        end = time.monotonic() + FOLLOW_DEADLINE_S
+        end = time.monotonic() + FOLLOW_TIMEOUT_S
         tagged = self._client.tag(MODEL, sentences)
         while tagged.version != expected and time.monotonic() < end:
             time.sleep(0.05)
             tagged = self._client.tag(MODEL, sentences)
         if tagged.version != expected:
-            raise Unavailable(f"version {tagged.version} answered, not {expected}", code="demo_failed")
+            raise Unavailable(
+                f"The API used version {tagged.version}, not {expected}. Run the demo again.",
+                code="demo_failed",
+            )
         pairs = [
             (tag, label)
             for tags, sentence in zip(tagged.tags, unseen, strict=True)
             for tag, label in zip(tags, sentence.labels, strict=True)
         ]
-        right = sum(tag == label for tag, label in pairs)
+        correct = sum(tag == label for tag, label in pairs)
         self._console.line(
-            f"    {MODEL}:{tagged.version} has {100 * right / len(pairs):.2f} % of {len(pairs):,} tokens right"
+            f"    {MODEL}:{tagged.version} labels {100 * correct / len(pairs):.2f} % of {len(pairs):,} tokens correctly"
         )
         return tagged
 
@@ -193,20 +200,20 @@ class _Demo:
         reason = "better on dev"
         self._curl(path, {"version": version, "reason": reason}, method="PUT")
         alias = self._client.promote(MODEL, version, reason=reason)
-        self._console.line(f"    champion stands for {MODEL}:{alias.version}")
+        self._console.line(f"    champion points to {MODEL}:{alias.version}")
 
     def _roll_back(self) -> None:
         self._console.heading("Roll back")
         reason = "a customer complained"
         self._curl(f"/models/{MODEL}/aliases/champion/rollback", {"reason": reason})
         alias = self._client.rollback(MODEL, reason=reason)
-        self._console.line(f"    champion stands for {MODEL}:{alias.version}")
+        self._console.line(f"    champion points to {MODEL}:{alias.version}")
 
     def _show_history(self) -> None:
-        self._console.heading("Who moved what, when and why")
+        self._console.heading("Alias history: when, what and why")
         self._command(f"curl -s {self._url}/models/{MODEL}/aliases/champion/history")
         for move in self._client.history(MODEL):
-            before = f"{MODEL}:{move.from_version}" if move.from_version else "nothing"
+            before = f"{MODEL}:{move.from_version}" if move.from_version else "(none)"
             self._console.line(
                 f"    {move.seq}  {move.at:%Y-%m-%d %H:%M:%S}  {move.action:<9} {before} -> {MODEL}:{move.to_version}"
                 f"  {move.reason or ''}".rstrip()

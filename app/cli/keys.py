@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy.engine import Connection
 
-from tagsmith.core.base.errors import Conflict, Fault, Invalid
+from tagsmith.core.base.errors import Conflict, Invalid
 from tagsmith.core.service import data_dir
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store import audit, keys, migrate
@@ -22,22 +22,22 @@ PAGE = 500
 
 def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days: float | None) -> int:
     """Create a key and print its token. Standard output has only the token, so that scripts can read it."""
-    wanted = [_scope(each) for each in scopes]
+    requested = [_scope(each) for each in scopes]
     if expires_in_days is not None and not 0 < expires_in_days <= 3660:
-        raise Invalid("--expires-in-days must be more than 0 and at most 3660", code="invalid_expiry")
+        raise Invalid("--expires-in-days must be more than 0 and at most 3660.", code="invalid_expiry")
     expires_in = None if expires_in_days is None else timedelta(days=expires_in_days)
     with _database(settings) as database, database.write() as conn:
-        if Scope.ADMIN not in wanted and not keys.any_made(conn):
+        if Scope.ADMIN not in requested and not keys.any_created(conn):
             raise Conflict(
-                "the first key needs --scope admin: it makes the others", code="first_key_not_admin"
+                "The first key must have the scope `admin`. Add `--scope admin`.", code="first_key_not_admin"
             )
-        row, token = keys.create(conn, name, wanted, expires_in=expires_in)
+        row, token = keys.create(conn, name, requested, expires_in=expires_in)
         _record(conn, "create", f"/keys/{row.id}")
     print(token)
     return 0
 
 
-def show(settings: Settings) -> int:
+def list_keys(settings: Settings) -> int:
     """List all keys, newest first."""
     with _database(settings) as database:
         for key in _all(database):
@@ -61,7 +61,7 @@ def revoke(settings: Settings, key_id: str) -> int:
     return 0
 
 
-def check_place(settings: Settings) -> None:
+def require_key_unless_loopback(settings: Settings) -> None:
     """Raise Conflict for an address that other machines can reach, unless a usable key exists or access is open."""
     if settings.on_loopback or settings.access == ANYONE:
         return
@@ -73,16 +73,26 @@ def check_place(settings: Settings) -> None:
     finally:
         database.dispose()
     raise Conflict(
-        f"refusing to listen on {settings.host}, which others can reach, without a key: make one with "
-        f"`tagsmith keys create --scope admin`, or say `--access {ANYONE}`",
+        f"{settings.host} is reachable from other machines, but no key exists. Create one with "
+        f"`tagsmith keys create --scope admin`, or start with `--access {ANYONE}`.",
         code="no_keys",
     )
 
 
-def _record(conn: Connection, action: str, path: str) -> None:
+def _record(conn: Connection, action: str, location: str) -> None:
     """Record an action in the audit log. There is no request, so the actor is the operating system user."""
     actor = f"user {os.getuid()} on {socket.gethostname()}"
-    audit.record(conn, NewAuditEntry(actor, None, "CLI", f"keys {action}", path, 0, "", None))
+    entry = NewAuditEntry(
+        actor=actor,
+        key_id=None,
+        method="CLI",
+        path=f"keys {action}",
+        location=location,
+        status=0,
+        request_id="",
+        note=None,
+    )
+    audit.record(conn, entry)
 
 
 def _all(database: Database) -> Iterator[KeyRow]:
@@ -100,9 +110,8 @@ def _scope(text: str) -> Scope:
     try:
         return Scope(text)
     except ValueError:
-        known = ", ".join(Scope)
-        fault = Fault(f"unknown scope {text!r}; there are {known}", pointer="--scope")
-        raise Invalid("no such scope", [fault], code="unknown_scope") from None
+        message = f"Unknown scope {text!r}. Use one of: {', '.join(Scope)}."
+        raise Invalid(message, code="unknown_scope") from None
 
 
 @contextmanager

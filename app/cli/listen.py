@@ -26,7 +26,10 @@ def opened(host: str, port: int) -> Iterator[socket.socket]:
     except OSError as error:
         # The message of the error repeats the address. A name that does not resolve has no errno to look up.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise Unavailable(f"cannot listen on {host} port {port}: {reason}", code="cannot_listen") from error
+        raise Unavailable(
+            f"Cannot listen on {host} port {port}: {reason}. Choose another --host or --port.",
+            code="cannot_listen",
+        ) from error
     with listener:
         yield listener
 

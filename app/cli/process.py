@@ -16,12 +16,12 @@ PR_SET_PDEATHSIG = 1
 def die_with_parent(death_signal: signal.Signals = signal.SIGTERM) -> Callable[[], None] | None:
     """Return a `preexec_fn` that makes the kernel signal the child when its parent ends for any reason.
 
-    The kernel sends the signal once per thread of the parent, so a handler must accept repeated signals.
+    The parent is the thread that forked, so the signal can arrive several times: prctl(2), PR_SET_PDEATHSIG.
     Linux only. On other systems it returns None, and the next start ends the processes listed in the pid files.
     """
     if sys.platform != "linux":
         return None
-    # Loaded in the parent: between fork and exec only functions that are already resolved are safe.
+    # Look it up before the fork: loading a library between fork and exec can deadlock.
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     return functools.partial(_bind_to_parent, prctl, os.getpid(), int(death_signal))
 
@@ -43,15 +43,15 @@ def started_at(pid: int) -> float | None:
         return None
 
 
-def end_group(pid: int, deadline_s: float) -> None:
-    """End the process group of `pid` with SIGTERM, and after `deadline_s` with SIGKILL."""
-    for sent in (signal.SIGTERM, signal.SIGKILL):
+def end_group(pid: int, timeout_s: float) -> None:
+    """Send SIGTERM to the process group. When its leader has ended, or after `timeout_s`, send SIGKILL to the rest."""
+    for signum in (signal.SIGTERM, signal.SIGKILL):
         try:
-            os.killpg(pid, sent)
+            os.killpg(pid, signum)
         except (ProcessLookupError, PermissionError):
             return
         try:
-            psutil.Process(pid).wait(timeout=deadline_s)
+            psutil.Process(pid).wait(timeout=timeout_s)
         except psutil.NoSuchProcess:
             continue
         except psutil.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The `run` folder of a data directory: the lock of its supervisor, and pid files to find leftover processes."""
+"""The `run` directory of a data directory: the lock of its supervisor, and pid files to find leftover processes."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from tagsmith.core.base.errors import Conflict
 
 #: Tolerance between two start times of one process: a clock adjustment shifts them. Pids are not reused this quickly.
 SAME_START_S = 2.0
-SWEEP_DEADLINE_S = 10.0
+SWEEP_TIMEOUT_S = 10.0
 
 
 class RunDir:
@@ -64,8 +64,7 @@ class RunDir:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             raise Conflict(
-                f"another tagsmith (pid {holder}) runs on {self._path.parent}; "
-                "stop it or choose another --data-dir",
+                f"Another tagsmith (pid {holder}) uses {self._path.parent}. Stop it or choose another --data-dir.",
                 code="data_dir_in_use",
             ) from error
         lock.truncate(0)
@@ -79,7 +78,7 @@ class RunDir:
                 pid, started_at = json.loads(path.read_text(encoding="ascii"))
                 alive_since = process.started_at(pid)
                 if alive_since is not None and abs(alive_since - started_at) < SAME_START_S:
-                    process.end_group(pid, SWEEP_DEADLINE_S)
+                    process.end_group(pid, SWEEP_TIMEOUT_S)
             path.unlink()
 
     def _clear_scratch(self) -> None:

@@ -1,7 +1,7 @@
 """Runs the whole stack under one process: Redis, migrations, workers and the API.
 
-Children start in the order of their dependencies. They stop in an order that ends the API before the workers, so that
-the API accepts no request that no worker would handle.
+Children start in the order of their dependencies. The API stops before the workers, so no job is accepted after the
+workers are gone.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 import httpx
 import redis.asyncio
 
-from tagsmith.app.cli import embedded_redis, listen
+from tagsmith.app.cli import listen, private_redis
 from tagsmith.app.cli.children import Child, ChildSpec
 from tagsmith.app.cli.console import Console
 from tagsmith.app.cli.rundir import RunDir
@@ -35,7 +35,7 @@ API_START_S = 300.0
 DEATHS_BEFORE_READY = 3
 POLL_S = 0.1
 #: After this time without a response, the console explains why the start takes long.
-PATIENCE_S = 4.0
+SLOW_START_NOTICE_S = 4.0
 
 #: Log lines that a quiet console shows when the start fails.
 TAIL_LINES = 20
@@ -72,14 +72,14 @@ class Supervisor:
             if self._console.logs is not None:
                 self._console.line("starting ...")
             try:
-                await self._until_stopped(self._start(listener))
+                await self._run_unless_stopped(self._start(listener))
                 await self._stop.wait()
                 self._console.line("stopping ...")
             except Unavailable:
                 self._show_logs()
                 raise
             finally:
-                listener.close()  # refuses new clients at once instead of queueing them
+                listener.close()  # so that the port closes when the last API process stops
                 await self._stop_all()
         self._console.line("stopped")
         return 0
@@ -107,13 +107,14 @@ class Supervisor:
             api.start()
         workers = [
             self._child(
-                self._of_worker(settings, n),
+                self._worker_settings(settings, n),
                 f"worker-{n + 1}",
                 (sys.executable, "-m", "tagsmith.worker"),
                 WORKER_STOP_S,
             )
             for n in range(settings.workers)
         ]
+        # Groups stop in reverse order: insert before the API group, so that the API stops first.
         self._groups.insert(-1, workers)
         for worker in workers:
             worker.start()
@@ -123,28 +124,28 @@ class Supervisor:
         self._welcome(url)
 
     @staticmethod
-    def _of_worker(settings: Settings, place: int) -> Settings:
+    def _worker_settings(settings: Settings, index: int) -> Settings:
         """Return the settings of one worker.
 
         The last `quick_workers` workers take only quick jobs, so that these do not wait. The first one takes all jobs.
         """
         takes_all = max(1, settings.workers - settings.quick_workers)
-        return settings if place < takes_all else settings.replace(worker_queues=queues.QUICK)
+        return settings if index < takes_all else settings.replace(worker_queues=queues.QUICK)
 
     async def _start_redis(self) -> Settings:
         settings = self._settings
         if settings.redis_url is not None:
             return settings
-        embedded = embedded_redis.prepare(settings.data_dir / "redis")
-        child = self._child(settings, "redis", embedded.command, REDIS_STOP_S)
+        private = private_redis.prepare(settings.data_dir / "redis")
+        child = self._child(settings, "redis", private.command, REDIS_STOP_S)
         self._groups.append([child])
         child.start()
-        async with contextlib.aclosing(redis.asyncio.Redis.from_url(embedded.url)) as client:
-            async for _ in self._polls("redis-server to answer", REDIS_START_S, child):
+        async with contextlib.aclosing(redis.asyncio.Redis.from_url(private.url)) as client:
+            async for _ in self._polls("redis-server", REDIS_START_S, child):
                 with contextlib.suppress(redis.exceptions.ConnectionError):
                     await client.ping()
                     break
-        return settings.replace(redis_url=embedded.url)
+        return settings.replace(redis_url=private.url)
 
     async def _migrate(self, settings: Settings) -> None:
         child = self._child(
@@ -155,31 +156,36 @@ class Supervisor:
         self._groups.remove([child])
         if code != 0:
             raise Unavailable(
-                "the database could not be migrated; see the lines above", code="migration_failed"
+                "The database could not be migrated. See the log lines above for the reason.",
+                code="migration_failed",
             )
 
     async def _wait_for_api(self, url: str, child: Child) -> None:
-        told = False
-        began = time.monotonic()
+        notified = False
+        started_at = time.monotonic()
         async with httpx.AsyncClient(timeout=2.0) as client:
-            async for _ in self._polls("the API to be ready", API_START_S, child):
+            async for _ in self._polls("the API", API_START_S, child):
                 with contextlib.suppress(httpx.TransportError):
                     if (await client.get(f"{url}/readyz")).status_code == httpx.codes.OK:
                         return
-                if not told and time.monotonic() - began > PATIENCE_S:
-                    told = True
-                    self._console.line("compiling the kernels; only the first start on a machine does this")
+                if not notified and time.monotonic() - started_at > SLOW_START_NOTICE_S:
+                    notified = True
+                    self._console.line("compiling the kernels (only at the first start on a machine)")
 
-    async def _polls(self, what: str, deadline_s: float, child: Child) -> AsyncIterator[None]:
-        end = time.monotonic() + deadline_s
+    async def _polls(self, what: str, timeout_s: float, child: Child) -> AsyncIterator[None]:
+        """Yield every POLL_S. Raise Unavailable after `timeout_s`, or if `child` keeps dying."""
+        end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             yield
             if child.restarts >= DEATHS_BEFORE_READY:
                 break
             await asyncio.sleep(POLL_S)
-        raise Unavailable(f"gave up waiting for {what}; see the lines above", code="start_failed")
+        raise Unavailable(
+            f"{what[:1].upper()}{what[1:]} did not become ready. See the log lines above for the reason.",
+            code="start_failed",
+        )
 
-    async def _until_stopped(self, start: Coroutine[None, None, None]) -> None:
+    async def _run_unless_stopped(self, start: Coroutine[None, None, None]) -> None:
         """Run `start` to completion, or cancel it when a stop signal arrives first."""
         starting = asyncio.ensure_future(start)
         stopping = asyncio.ensure_future(self._stop.wait())
@@ -198,8 +204,8 @@ class Supervisor:
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(name, self._on_signal)
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._on_signal)
 
     def _on_signal(self) -> None:
         if self._stop.is_set():  # second signal: kill instead of waiting
@@ -212,11 +218,11 @@ class Supervisor:
         settings: Settings,
         name: str,
         command: Sequence[str],
-        stop_deadline_s: float,
+        stop_timeout_s: float,
         pass_fds: tuple[int, ...] = (),
     ) -> Child:
         environment = settings.child_environment() | {"TMPDIR": str(self._rundir.scratch)}
-        spec = ChildSpec(name, tuple(command), environment, stop_deadline_s, pass_fds)
+        spec = ChildSpec(name, tuple(command), environment, stop_timeout_s, pass_fds)
         return Child(spec, self._console, self._rundir)
 
     def _welcome(self, url: str) -> None:

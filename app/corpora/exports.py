@@ -11,7 +11,7 @@ from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline.versions import tagged_corpus
+from tagsmith.core.pipeline.evaluation import tagged_corpus
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs, corpora
 from tagsmith.core.store.engine import Database

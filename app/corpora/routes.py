@@ -76,7 +76,7 @@ async def upload(
     """Store a corpus. A corpus with faults is not stored; up to 100 faults are reported with line numbers."""
     declared = Declared.of(request, format, _options(request, "name", "format"))
     corpus = await service.create(request.stream(), declared, name, runtime, caller)
-    response.headers["Location"] = service.location(corpus)
+    response.headers["Location"] = service.path_of(corpus)
     return corpus
 
 
@@ -100,7 +100,7 @@ def list_corpora(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None, name: NameFilter = None
 ) -> Page[CorpusRow]:
     """List corpora, newest first."""
-    return service.page(database, limit, cursor, name)
+    return service.list_page(database, limit, cursor, name)
 
 
 @router.get("/{corpus_id}", response_model=wire.CorpusInfo)

@@ -50,7 +50,7 @@ async def create(
         row = _row(corpus, reader, name or (upload.filename or UNNAMED)[:MAX_NAME], upload.sha256)
         with runtime.database.write() as conn:
             made = corpora.insert(conn, row, upload.chunks())
-            caller.record(conn, location=location(made))
+            caller.record(conn, location=path_of(made))
         return made
 
     return await _received(body, declared, runtime, store)
@@ -93,7 +93,7 @@ async def _received(
         return await anyio.to_thread.run_sync(use, upload, reader, limiter=threads)
 
 
-def page(database: Database, limit: int, cursor: str | None, name: str | None) -> Page[CorpusRow]:
+def list_page(database: Database, limit: int, cursor: str | None, name: str | None) -> Page[CorpusRow]:
     """List corpora, newest first."""
     with database.read() as conn:
         return corpora.page(conn, limit, cursor, name=name)
@@ -115,7 +115,7 @@ def delete(database: Database, corpus_id: str, caller: Caller, *, force: bool) -
         caller.record(conn, note=", ".join(notes) or None)
 
 
-def location(corpus: CorpusRow) -> str:
+def path_of(corpus: CorpusRow) -> str:
     """Return the path of a corpus."""
     return f"/corpora/{corpus.id}"
 

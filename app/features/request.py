@@ -38,7 +38,7 @@ class PreviewRequest(Spec):
     @field_validator("sentence")
     @classmethod
     def _tokens(cls, sentence: list[Any]) -> list[Any]:
-        faults = _wrong(sentence)
+        faults = _faults_of(sentence)
         if faults:
             raise Invalid("The sentence cannot be read.", faults[:100], code="invalid_request")
         return sentence
@@ -49,33 +49,31 @@ class PreviewRequest(Spec):
         return [[token] if isinstance(token, str) else token for token in self.sentence]
 
 
-def _wrong(sentence: list[Any]) -> list[Fault]:
+def _faults_of(sentence: list[Any]) -> list[Fault]:
     """Return the faults of a sentence."""
     if not 1 <= len(sentence) <= MAX_TOKENS:
-        return [
-            _fault(
-                "", f"a sentence has 1 to {MAX_TOKENS} tokens; this has {len(sentence)}", _length(sentence)
-            )
-        ]
+        reason = f"A sentence must have 1 to {MAX_TOKENS} tokens. This one has {len(sentence)}."
+        return [_fault("", reason, _length(sentence))]
     rows = isinstance(sentence[0], list)
     if rows and not 1 <= len(sentence[0]) <= MAX_COLUMNS:
         row = sentence[0]
-        return [_fault("/0", f"a row has 1 to {MAX_COLUMNS} columns; this has {len(row)}", _length(row))]
-    found: list[Fault] = []
+        reason = f"A row must have 1 to {MAX_COLUMNS} columns. This one has {len(row)}."
+        return [_fault("/0", reason, _length(row))]
+    faults: list[Fault] = []
     for i, token in enumerate(sentence):
         if isinstance(token, list) != rows:
-            reason = "tokens are all strings or all rows of columns"
-            found.append(_fault(f"/{i}", reason, FaultType.MIXED_TYPES))
+            reason = "All tokens must be strings, or all must be rows of columns."
+            faults.append(_fault(f"/{i}", reason, FaultType.MIXED_TYPES))
         elif rows and len(token) != len(sentence[0]):
-            reason = f"this row has {len(token)} columns, the first one {len(sentence[0])}"
-            found.append(_fault(f"/{i}", reason, FaultType.INCONSISTENT))
+            reason = f"The row has {len(token)} columns, and the first one has {len(sentence[0])}."
+            faults.append(_fault(f"/{i}", reason, FaultType.INCONSISTENT))
         else:
             for j, value in enumerate(token if rows else [token]):
                 if not isinstance(value, str) or len(value) > MAX_VALUE:
                     kind = "string_too_long" if isinstance(value, str) else "string_type"
-                    reason = f"a value is a string of at most {MAX_VALUE} characters"
-                    found.append(_fault(f"/{i}/{j}" if rows else f"/{i}", reason, kind))
-    return found
+                    reason = f"A value must be a string of at most {MAX_VALUE} characters."
+                    faults.append(_fault(f"/{i}/{j}" if rows else f"/{i}", reason, kind))
+    return faults
 
 
 def _fault(place: str, reason: str, kind: str) -> Fault:

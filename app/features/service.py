@@ -78,11 +78,14 @@ def _row(database: Database, corpus_id: str) -> CorpusRow:
         with database.read() as conn:
             row = corpora.get(conn, corpus_id)
     except NotFound as error:
-        raise Invalid(
-            error.message, [Fault("unknown corpus", pointer="/corpus")], code="corpus_not_found"
-        ) from None
+        fault = Fault(error.message, pointer="/corpus")
+        raise Invalid(error.message, [fault], code="corpus_not_found") from None
     if row.tokens > MAX_CORPUS_TOKENS:
-        fault = Fault(f"{row.tokens} tokens; at most {MAX_CORPUS_TOKENS} are counted here", pointer="/corpus")
+        reason = (
+            f"The corpus has {row.tokens:,} tokens, and a preview counts at most {MAX_CORPUS_TOKENS:,}. "
+            "Use a smaller corpus."
+        )
+        fault = Fault(reason, pointer="/corpus")
         raise Invalid("The corpus is too large to count.", [fault], code="corpus_too_large")
     return row
 
@@ -108,12 +111,11 @@ def _lexicons(database: Database, spec: FeatureSpec, settings: Settings) -> Lexi
 
 def _check_sentence(rows: list[list[str]], features: Features) -> None:
     if len(rows[0]) < features.columns:
-        fault = Fault(
-            f"rows have {len(rows[0])} columns; the features need {features.columns}", pointer="/sentence"
-        )
+        reason = f"The rows have {len(rows[0])} columns and the features need {features.columns}. Add the missing ones."
+        fault = Fault(reason, pointer="/sentence")
         raise Invalid("The sentence does not fit the features.", [fault], code="missing_column")
     longest = max(len(value) for row in rows for value in row)
     pieces = sum(len(template.slots) + 1 for template in features.templates)
     if len(rows) * pieces * max(longest, 8) > MAX_CHARACTERS:
-        fault = Fault("so many templates of so long values are too many to show", pointer="/sentence")
+        fault = Fault("Send a shorter sentence, shorter values or fewer templates.", pointer="/sentence")
         raise Invalid("The preview would be too large.", [fault], code="preview_too_large")

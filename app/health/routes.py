@@ -28,8 +28,10 @@ async def readyz(request: Request, runtime: RuntimeDep) -> wire.Readiness | Resp
     if not any(check.fatal and not check.ok for check in checks.values()):
         return wire.Readiness(status="degraded" if reasons else "ready", checks=checks, reasons=reasons)
     extra = {"reasons": reasons, "checks": {name: check.model_dump() for name, check in checks.items()}}
-    places = [problems.place(check.detail, parameter=name) for name, check in checks.items() if not check.ok]
-    return problems.problem_response(request.scope, 503, "not_ready", "; ".join(reasons), places, extra=extra)
+    faults = [
+        problems.fault_entry(check.detail, parameter=name) for name, check in checks.items() if not check.ok
+    ]
+    return problems.problem_response(request.scope, 503, "not_ready", "; ".join(reasons), faults, extra=extra)
 
 
 @router.get("/version")

@@ -70,7 +70,7 @@ class Health:
             with self._database.read() as conn:
                 generations.generation(conn)
 
-        return await self._probe(probe, "the database answers", "the database does not answer")
+        return await self._probe(probe, "the database responds", "the database does not respond")
 
     async def _migrations_check(self) -> HealthCheck:
         if not self._migrated:
@@ -87,27 +87,25 @@ class Health:
             ok=self._migrated, fatal=True, detail="the schema is the newest" if self._migrated else wrong
         )
 
-    async def _probe(self, probe: Callable[[], None], right: str, wrong: str) -> HealthCheck:
+    async def _probe(self, probe: Callable[[], None], detail: str, failure: str) -> HealthCheck:
         try:
             async with asyncio.timeout(PROBE_S):
                 await anyio.to_thread.run_sync(probe, limiter=self._threads, abandon_on_cancel=True)
         except Exception as error:  # noqa: BLE001  # any error means that the check fails
-            logger.warning(wrong, extra={"reason": str(error)})
-            return HealthCheck(ok=False, fatal=True, detail=wrong)
-        return HealthCheck(ok=True, fatal=True, detail=right)
+            logger.warning(failure, extra={"reason": str(error)})
+            return HealthCheck(ok=False, fatal=True, detail=failure)
+        return HealthCheck(ok=True, fatal=True, detail=detail)
 
     async def _redis_check(self) -> HealthCheck:
-        without = (
-            "tagging and every stored record work without it; jobs start later, live events come by polling"
-        )
+        without = "tagging and stored data work without it; jobs start later, and live events are polled"
         if self._redis is None:
             return HealthCheck(ok=False, fatal=False, detail=f"no Redis is configured: {without}")
         try:
             async with asyncio.timeout(PROBE_S):
                 await self._redis.ping()
         except (RedisError, OSError, TimeoutError):
-            return HealthCheck(ok=False, fatal=False, detail=f"Redis does not answer: {without}")
-        return HealthCheck(ok=True, fatal=False, detail="Redis answers")
+            return HealthCheck(ok=False, fatal=False, detail=f"Redis does not respond: {without}")
+        return HealthCheck(ok=True, fatal=False, detail="Redis responds")
 
     def _kernels_check(self) -> HealthCheck:
         detail = "compiled" if self._warmed else self._warm_error or "the kernels are being compiled"

@@ -1,1 +1,1 @@
-"""Shared HTTP code: problems, conditions, bodies, uploads, parameters, limits and route policies."""
+"""Shared HTTP code: problems, ETags, bodies, uploads, parameters, limits and route policies."""

@@ -54,10 +54,10 @@ class JsonRoute(APIRoute):
 
 def require_json(request: Request, *, when_absent: bool = True) -> None:
     """Refuse a body that is not declared as JSON. Refuse a missing media type only if `when_absent`."""
-    given = media_type(request)
-    if given != "application/json" and (given or when_absent):
-        said = f"not {given}" if given else "and the request names none"
-        raise Unsupported(f"The media type here is application/json, {said}.", code="unsupported_media_type")
+    declared = media_type(request)
+    if declared != "application/json" and (declared or when_absent):
+        found = f"The request declares {declared}." if declared else "The request declares none."
+        raise Unsupported(f"The media type must be application/json. {found}", code="unsupported_media_type")
     require_plain(request)
 
 
@@ -101,18 +101,23 @@ def malformed(message: str) -> problems.Malformed:
     column = f" in column {found[2]}" if found else ""
     code = "json_too_deep" if "recursion" in reason else "malformed_json"
     return problems.Malformed(
-        f"The body is not JSON we can read: {reason}.", [Fault(f"{reason}{column}", line=line)], code=code
+        f"The body is not valid JSON: {reason}.",
+        [Fault(f"JSON error: {reason}{column}.", line=line)],
+        code=code,
     )
 
 
 def refuse_nul(value: Any) -> None:
     """Refuse NUL characters: no field needs one, and PostgreSQL cannot store them."""
-    faults = [Fault("has a NUL character", pointer=pointer) for pointer in _nul_places(value, "")]
+    faults = [
+        Fault("The text has a NUL character. Remove it.", pointer=pointer)
+        for pointer in _nul_pointers(value, "")
+    ]
     if faults:
         raise Invalid("The body has NUL characters.", faults, code="nul_character")
 
 
-def _nul_places(value: Any, pointer: str) -> Iterator[str]:
+def _nul_pointers(value: Any, pointer: str) -> Iterator[str]:
     if isinstance(value, str):
         if "\0" in value:
             yield pointer
@@ -120,7 +125,7 @@ def _nul_places(value: Any, pointer: str) -> Iterator[str]:
         for key, item in value.items():
             if "\0" in key:
                 yield pointer + pointer_of([key.replace("\0", "\\u0000")])
-            yield from _nul_places(item, pointer + pointer_of([key]))
+            yield from _nul_pointers(item, pointer + pointer_of([key]))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _nul_places(item, f"{pointer}/{index}")
+            yield from _nul_pointers(item, f"{pointer}/{index}")

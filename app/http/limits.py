@@ -25,21 +25,21 @@ LEASE_LIFE_S = 1.0
 #: Redis normally responds within a millisecond. A request waits for it no longer than this.
 TIMEOUT_S = 0.25
 #: How long a process counts by itself before it tries Redis again.
-AWAY_S = 2.0
+OUTAGE_PAUSE_S = 2.0
 #: Maximum number of callers that a process remembers. The least recently seen are dropped first.
-REMEMBERED = 4096
+MAX_CALLERS = 4096
 #: Streams end with their job, which can take hours. A refused client should still try again soon.
 STREAM_RETRY_S = 5.0
 
-#: A token bucket. KEYS: the bucket; ARGV: rate, size, wanted. Returns the number of granted tokens and, if it is 0, the
+#: A token bucket. KEYS: the bucket; ARGV: rate, size, requested. Returns the number of granted tokens and, if 0, the
 #: seconds until one is available. It uses the clock of Redis, which is the same for all machines.
 BUCKET = """
 local now = redis.call('TIME')
 local at = tonumber(now[1]) + tonumber(now[2]) / 1e6
-local rate, size, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local kept = redis.call('HMGET', KEYS[1], 'level', 'at')
-local level = math.min(size, (tonumber(kept[1]) or size) + math.max(0, at - (tonumber(kept[2]) or at)) * rate)
-local granted = math.min(wanted, math.floor(level))
+local rate, size, requested = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local stored = redis.call('HMGET', KEYS[1], 'level', 'at')
+local level = math.min(size, (tonumber(stored[1]) or size) + math.max(0, at - (tonumber(stored[2]) or at)) * rate)
+local granted = math.min(requested, math.floor(level))
 redis.call('HSET', KEYS[1], 'level', string.format('%.6f', level - granted), 'at', string.format('%.6f', at))
 redis.call('EXPIRE', KEYS[1], math.ceil(size / rate) + 1)
 return {granted, granted > 0 and '0' or string.format('%.6f', (1 - level) / rate)}
@@ -70,7 +70,7 @@ class RateLimiter:
         # no caller is locked out.
         self._local_rate = self._rate / settings.api_processes
         self._wallets: OrderedDict[str, _Wallet] = OrderedDict()
-        self._away_until = float("-inf")
+        self._retry_redis_at = float("-inf")
 
     async def take(self, caller: str) -> None:
         """Count one request of a caller. Raises TooMany when none is left."""
@@ -78,7 +78,7 @@ class RateLimiter:
         if wallet is None:
             now = time.monotonic()
             wallet = self._wallets[caller] = _Wallet(0, now, max(1.0, self._local_rate), now, asyncio.Lock())
-            if len(self._wallets) > REMEMBERED:
+            if len(self._wallets) > MAX_CALLERS:
                 self._wallets.popitem(last=False)
         if wallet.left > 0 and time.monotonic() < wallet.until:
             wallet.left -= 1
@@ -93,25 +93,27 @@ class RateLimiter:
     async def _fill(self, caller: str, wallet: _Wallet) -> None:
         now = time.monotonic()
         granted: tuple[int, float] | None = None
-        if self._redis is not None and now >= self._away_until:
-            granted = await self._ask(self._redis, caller)
+        if self._redis is not None and now >= self._retry_redis_at:
+            granted = await self._grant(self._redis, caller)
         if granted is None:
             granted = self._local(wallet, now)
         count, wait_s = granted
         if count == 0:
-            raise TooMany(f"More than {self._rate:g} requests a second.", wait_s)
+            raise TooMany(f"More than {self._rate:g} requests per second. Wait for Retry-After.", wait_s)
         wallet.left, wallet.until = count, now + LEASE_LIFE_S
 
-    async def _ask(self, redis: Redis, caller: str) -> tuple[int, float] | None:
+    async def _grant(self, redis: Redis, caller: str) -> tuple[int, float] | None:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 # The script is sent each time, because Redis loses cached scripts when it restarts.
-                answer = await redis.eval(BUCKET, 1, f"rate:{caller}", self._rate, self._size, self._lease)
-            return int(answer[0]), float(answer[1])
+                granted = await redis.eval(BUCKET, 1, f"rate:{caller}", self._rate, self._size, self._lease)
+            return int(granted[0]), float(granted[1])
         except (RedisError, OSError, TimeoutError) as error:
-            if self._away_until == float("-inf"):
-                logger.warning("Redis is away: each process limits for itself", extra={"reason": str(error)})
-            self._away_until = time.monotonic() + AWAY_S
+            if self._retry_redis_at == float("-inf"):
+                logger.warning(
+                    "Redis is unavailable: each process limits rates on its own", extra={"reason": str(error)}
+                )
+            self._retry_redis_at = time.monotonic() + OUTAGE_PAUSE_S
             return None
 
     def _local(self, wallet: _Wallet, now: float) -> tuple[int, float]:
@@ -140,7 +142,7 @@ class OpenStreams:
     def opened(self, caller: str | None) -> Iterator[None]:
         """Count a stream of a caller while the context is open. Raises TooMany when there are too many.
 
-        `caller` is None for a caller without a limit of its own.
+        `caller` is None for a caller that has no individual limit.
         """
         if self.count >= self._most:
             raise TooMany("Too many event streams are open.", STREAM_RETRY_S, code="too_many_streams")

@@ -29,7 +29,7 @@ _ATTRIBUTE = "__policy__"
 
 
 class BodyLimit(Enum):
-    """How large a request body may be. The settings define the bytes."""
+    """The size limit of a request body. The settings define the bytes."""
 
     #: `max_json_bytes`: the body is held in memory.
     JSON = auto()
@@ -39,7 +39,7 @@ class BodyLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoutePolicy:
-    """What middleware does with the requests to a route."""
+    """The rules that middleware applies to the requests of a route."""
 
     #: The scope that a key needs; None means that no key is needed.
     scope: Scope | None
@@ -155,7 +155,7 @@ class RoutePolicies:
         route = self.match(method, path)
         if route is not None:
             return route.policy
-        return _unanswered(self._by_segment.get(_first_segment(path), []), method)
+        return _policy_of_no_route(self._by_segment.get(_first_segment(path), []), method)
 
     def match(self, method: str, path: str) -> PolicedRoute | None:
         """Return the route that handles a request; None if it gets 404 or 405."""
@@ -174,7 +174,7 @@ class RoutePolicies:
         return None
 
 
-def _unanswered(neighbours: list[PolicedRoute], method: str) -> RoutePolicy:
+def _policy_of_no_route(neighbours: list[PolicedRoute], method: str) -> RoutePolicy:
     """Return the policy for a request that gets 404 or 405: the scope of the nearest route."""
     safe = method in SAFE_METHODS
     alike = (each for each in neighbours if each.methods is None or safe == (each.methods <= SAFE_METHODS))

@@ -93,7 +93,7 @@ def status_of(error: errors.TagsmithError) -> int:
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
-def place(detail: str, **where: object) -> dict[str, object]:
+def fault_entry(detail: str, **where: object) -> dict[str, object]:
     """Build one entry of `errors`. Values that are None are omitted."""
     return {"detail": detail, **{key: value for key, value in where.items() if value is not None}}
 
@@ -103,7 +103,7 @@ def problem_response(
     status: int,
     code: str,
     detail: str,
-    places: Iterable[Mapping[str, object]] = (),
+    faults: Iterable[Mapping[str, object]] = (),
     *,
     headers: Mapping[str, str] | None = None,
     extra: Mapping[str, object] | None = None,
@@ -117,7 +117,7 @@ def problem_response(
         "instance": scope.get("path", "/"),
         "code": code,
         "request_id": request_id(scope),
-        "errors": list(places)[:MAX_FAULTS],
+        "errors": list(faults)[:MAX_FAULTS],
         **(extra or {}),
     }
     if status == 503:
@@ -129,8 +129,8 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     """Build the response for an error that a user can cause."""
     parameter = PARAMETERS.get(error.code)
     faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
-    places = [
-        place(
+    entries = [
+        fault_entry(
             each.reason,
             type=each.type,
             pointer=each.pointer,
@@ -140,13 +140,13 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
         for each in faults
     ]
     return problem_response(
-        scope, status_of(error), error.code, error.message, places, headers=_headers(error)
+        scope, status_of(error), error.code, error.message, entries, headers=_headers(error)
     )
 
 
 def lacks(scope: str) -> Forbidden:
     """Build the error for a key that lacks a scope."""
-    return Forbidden(f"The key does not have the scope `{scope}`, which this needs.")
+    return Forbidden(f"The key does not have the scope `{scope}`. Use a key that has it.")
 
 
 def _headers(error: errors.TagsmithError) -> Mapping[str, str]:
@@ -163,7 +163,7 @@ def _headers(error: errors.TagsmithError) -> Mapping[str, str]:
 
 def internal(scope: Scope) -> Response:
     """Build the response for an unexpected exception. It contains only the request id, to find the log entry."""
-    detail = "Something went wrong on our side; the log has it under the request id."
+    detail = "The service failed unexpectedly. Its log has the details under the request id."
     return problem_response(scope, 500, "internal_error", detail)
 
 
@@ -172,17 +172,19 @@ def request_id(scope: Scope) -> str:
     return str(scope.get("state", {}).get("request_id", ""))
 
 
-def places_of(items: Sequence[Mapping[str, Any]], body: Any = None) -> list[dict[str, object]]:
+def fault_entries(items: Sequence[Mapping[str, Any]], body: Any = None) -> list[dict[str, object]]:
     """Convert pydantic's errors to entries of `errors`. `body` is the type of the request's body."""
-    found = []
+    entries = []
     for item in items[:MAX_FAULTS]:
         origin, *path = item["loc"] or ("body",)
         if origin == "body":
             reason = reason_of({**item, "loc": tuple(path)}, body)
-            found.append(place(reason, type=item["type"], pointer=pointer(path)))
+            entries.append(fault_entry(reason, type=item["type"], pointer=pointer(path)))
         else:
-            found.append(place(reason_of(item), type=item["type"], parameter=".".join(map(str, path))))
-    return found
+            entries.append(
+                fault_entry(reason_of(item), type=item["type"], parameter=".".join(map(str, path)))
+            )
+    return entries
 
 
 def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
@@ -205,16 +207,19 @@ def install(app: FastAPI) -> None:
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         field = getattr(request.scope.get("route"), "body_field", None)
-        found = places_of(error.errors(), field and field.field_info.annotation)
+        faults = fault_entries(error.errors(), field and field.field_info.annotation)
         detail = f"The request has {len(error.errors())} fault{'s' if len(error.errors()) > 1 else ''}."
-        return problem_response(request.scope, 422, "invalid_request", detail, found)
+        return problem_response(request.scope, 422, "invalid_request", detail, faults)
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         phrase = http.HTTPStatus(error.status_code).phrase
         code = FRAMEWORK_CODES.get(error.status_code, phrase.lower().replace(" ", "_"))
         path = request.scope["path"]
-        sentences = {404: f"There is nothing at {path}.", 405: f"{path} does not answer to {request.method}."}
+        sentences = {
+            404: f"No route has the path {path}. See /docs.",
+            405: f"{path} does not support {request.method}. Use a method of the Allow header.",
+        }
         detail = sentences.get(error.status_code, str(error.detail))
         headers = dict(error.headers or {})
         if error.status_code == 405:

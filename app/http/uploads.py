@@ -1,8 +1,12 @@
-"""Uploads: decoded, checked, parsed and spooled as the bytes arrive. The whole body is never in memory."""
+"""Uploads: decoded, checked, parsed and spooled as the bytes arrive.
+
+A corpus is never in memory as a whole; a lexicon is, and its size is limited.
+"""
 
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +29,7 @@ BATCH_BYTES = 1 << 20
 #: How much of the spool file is passed to SQL at a time.
 SPOOL_READ_BYTES = 1 << 20
 
-#: The media type that curl declares unless told otherwise.
+#: The media type that curl declares by default.
 FORM = "application/x-www-form-urlencoded"
 
 #: The name of an upload when neither the query nor the file has one.
@@ -63,7 +67,7 @@ class UploadReader(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a request declares about its body."""
+    """How a request describes its body: the format and options of its query, and the headers."""
 
     format: str
     options: Mapping[str, object]
@@ -130,16 +134,17 @@ class Upload(Generic[T]):
     async def receive(self, body: AsyncIterator[bytes], threads: anyio.CapacityLimiter) -> None:
         """Process a whole body in threads, outside the event loop."""
         async for batch in _batches(body):
-            await anyio.to_thread.run_sync(self._keep, batch, limiter=threads)
+            await anyio.to_thread.run_sync(self._store_batch, batch, limiter=threads)
 
     def finish(self) -> T:
         """Check that the body is complete, and return the object that the reader parsed."""
-        for piece in self._body.finish():
-            self._take(self._file_bytes(piece))
-        if self._part is not None:
-            self._part.finish()
-        if self._file is not None:
-            self._take(self._file.finish())
+        with _storage_errors():
+            for piece in self._body.finish():
+                self._take(self._file_bytes(piece))
+            if self._part is not None:
+                self._part.finish()
+            if self._file is not None:
+                self._take(self._file.finish())
         if self._may_lack_lines:
             raise Invalid(
                 "The body has no line break. `curl -d @file` removes them: use `curl --data-binary @file`. If the file "
@@ -164,13 +169,9 @@ class Upload(Generic[T]):
     ) -> None:
         self._spool.close()
 
-    def _keep(self, batch: bytes) -> None:
-        try:
+    def _store_batch(self, batch: bytes) -> None:
+        with _storage_errors():
             self.feed(batch)
-        except OSError as error:
-            raise Unavailable(
-                f"The upload cannot be kept: {error.strerror}.", code="storage_unavailable"
-            ) from error
 
     def _take(self, texts: Iterator[bytes]) -> None:
         for text in texts:
@@ -195,6 +196,18 @@ class Upload(Generic[T]):
     def _file_decoder(self, encoding: str | None) -> Decoder:
         limit = self._max_decoded_bytes
         return Decoder(encoding, max_decoded_bytes=limit, recognise=True, unzip=self._unzip)
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """Translate errors of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            f"The upload cannot be stored: {error.strerror}. Free disk space and try again.",
+            code="storage_unavailable",
+        ) from error
 
 
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

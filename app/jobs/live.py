@@ -15,7 +15,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 
 logger = logging.getLogger(__name__)
 
@@ -132,26 +132,26 @@ class LiveEvents:
                 await self._attach(self._redis)
                 await self._read(self._redis)
             except (RedisError, OSError) as error:
-                self._lost(error)
+                self._on_lost_connection(error)
                 await asyncio.sleep(RECONNECT_S)
 
     async def _attach(self, redis: Redis) -> None:
         """Find the newest entries of new channels. Older events are in SQL, because SQL gets each event first."""
         for job_id, channel in list(self._channels.items()):
             if channel.position is None:
-                newest: Any = await redis.xrevrange(wire.stream_key(job_id), count=1)
+                newest: Any = await redis.xrevrange(messages.stream_key(job_id), count=1)
                 channel.position = _text(newest[0][0]) if newest else "0-0"
                 for watch in channel.watches:
                     watch.put(RESYNC)
 
     async def _read(self, redis: Redis) -> None:
-        channels = {wire.stream_key(job_id): channel for job_id, channel in self._channels.items()}
+        channels = {messages.stream_key(job_id): channel for job_id, channel in self._channels.items()}
         streams: dict[Any, Any] = {key: each.position for key, each in channels.items() if each.position}
         if not streams:
             return
-        answer = await redis.xread(streams, count=READ_COUNT, block=BLOCK_MS)
+        response = await redis.xread(streams, count=READ_COUNT, block=BLOCK_MS)
         self.connected = True
-        for key, entries in _pairs(answer):
+        for key, entries in _pairs(response):
             channel = channels[_text(key)]
             for entry_id, fields in entries:
                 channel.position = _text(entry_id)
@@ -159,10 +159,10 @@ class LiveEvents:
                 for watch in channel.watches:
                     watch.put(news)
 
-    def _lost(self, error: Exception) -> None:
+    def _on_lost_connection(self, error: Exception) -> None:
         if self.connected:
             logger.warning(
-                "no live events: Redis is away, events come from SQL", extra={"reason": str(error)}
+                "no live events: Redis is unavailable, events come from SQL", extra={"reason": str(error)}
             )
         self.connected = False
         for channel in self._channels.values():
@@ -187,6 +187,6 @@ def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _pairs(answer: Any) -> list[tuple[Any, Any]]:
+def _pairs(response: Any) -> list[tuple[Any, Any]]:
     """Return (stream, entries) pairs from either of the two response shapes of the driver."""
-    return list(answer.items()) if isinstance(answer, dict) else list(answer or ())
+    return list(response.items()) if isinstance(response, dict) else list(response or ())

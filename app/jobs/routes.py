@@ -17,8 +17,8 @@ from tagsmith.app.http.policy import policy
 from tagsmith.app.jobs import service, stream
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
+from tagsmith.core.jobs.submit import CheckedJob
 from tagsmith.core.registry.names import NAME_PATTERN
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
@@ -60,7 +60,7 @@ def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: Call
 
 @router.post("/validate", response_model=wire.JobCheck)
 @policy(Scope.READ, audit=False)
-def validate_job(spec: Spec, runtime: RuntimeDep) -> Checked:
+def validate_job(spec: Spec, runtime: RuntimeDep) -> CheckedJob:
     """Check a job without posting it: the spec with defaults filled in, and an estimate; faults as in `POST /jobs`."""
     return service.check(runtime.database, spec, runtime.settings)
 
@@ -75,7 +75,7 @@ def list_jobs(
     model: ModelFilter = None,
 ) -> Page[JobRow]:
     """List jobs, newest first."""
-    return service.page(database, limit, cursor, state, model)
+    return service.list_page(database, limit, cursor, state, model)
 
 
 @router.get("/{job_id}", response_model=wire.Job)
@@ -189,7 +189,7 @@ def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
 
 
 def _created(response: Response, job: JobRow) -> JobRow:
-    response.headers["Location"] = service.location(job)
+    response.headers["Location"] = service.path_of(job)
     response.headers["Retry-After"] = RETRY_AFTER_S
     return job
 

@@ -10,13 +10,13 @@ from sqlalchemy.engine import Connection
 from tagsmith.app.deps import Caller, Runtime
 from tagsmith.app.jobs.sender import JobSender
 from tagsmith.core.base.errors import Conflict
-from tagsmith.core.jobs import control, events, jobs, kinds, posting
+from tagsmith.core.jobs import control, events, jobs, kinds, submit
 from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import JobKind, Output
-from tagsmith.core.jobs.posting import Checked
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.service import wire
+from tagsmith.core.jobs.submit import CheckedJob
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
@@ -43,19 +43,19 @@ def create(
         caller.require(Scope.PROMOTE)
     origin = Origin(caller.request_id, caller.traceparent, retry_of)
     with database.write() as conn:
-        job = posting.post(conn, spec, settings, origin)
-        caller.record(conn, location=location(job))
+        job = submit.post(conn, spec, settings, origin)
+        caller.record(conn, location=path_of(job))
     sender.send(database, job)
     return job
 
 
-def check(database: Database, spec: JobSpec, settings: Settings) -> Checked:
+def check(database: Database, spec: JobSpec, settings: Settings) -> CheckedJob:
     """Check a job as posting it would, and estimate what it takes. Nothing is stored."""
     with database.write() as conn:
-        return posting.check(conn, spec, settings)
+        return submit.check(conn, spec, settings)
 
 
-def location(job: JobRow) -> str:
+def path_of(job: JobRow) -> str:
     """Return the path of a job."""
     return f"/jobs/{job.id}"
 
@@ -74,7 +74,7 @@ async def get_and_follow(runtime: Runtime, job_id: str) -> JobRow:
     return job
 
 
-def page(
+def list_page(
     database: Database, limit: int, cursor: str | None, state: State | None, model: str | None
 ) -> Page[JobRow]:
     """List jobs, newest first."""
@@ -133,7 +133,7 @@ def _ask(runtime: Runtime, job_id: str, caller: Caller, wish: Callable[[Connecti
         caller.record(conn)
         added = events.after(conn, job_id, before, job.last_seq - before) if job.last_seq > before else []
     if runtime.redis is not None and added:
-        wire.publish_events(runtime.redis, job_id, [event.as_dict() for event in added])
+        messages.publish_events(runtime.redis, job_id, [event.as_dict() for event in added])
     return job
 
 
@@ -141,7 +141,7 @@ def table(database: Database, job_id: str) -> str:
     """Return the table of a job as CSV."""
     job = get(database, job_id)
     if (write := _kind(job).table) is None:
-        raise Conflict(f"a {job.kind} job has no table", code="no_table")
+        raise Conflict(f"Jobs of kind {job.kind} have no table.", code="no_table")
     return write(_result(job))
 
 
@@ -149,7 +149,7 @@ def plot(database: Database, job_id: str) -> str:
     """Return the learning curves of a job as SVG."""
     job = get(database, job_id)
     if (draw := _kind(job).plot) is None:
-        raise Conflict(f"a {job.kind} job has no curves", code="no_plot")
+        raise Conflict(f"Jobs of kind {job.kind} have no curves.", code="no_plot")
     return draw(_result(job))
 
 
@@ -157,7 +157,7 @@ def output(database: Database, job_id: str) -> tuple[Output, Iterator[bytes]]:
     """Return the file that a job has written. No transaction stays open while a slow client reads it."""
     job = get(database, job_id)
     if (describe := _kind(job).output) is None:
-        raise Conflict(f"a {job.kind} job has no output", code="no_output")
+        raise Conflict(f"Jobs of kind {job.kind} have no output.", code="no_output")
     return describe(_result(job)), blobs.stream(database, jobs.output_id(job.id))
 
 
@@ -165,11 +165,13 @@ def _kind(job: JobRow) -> JobKind[Any]:
     kind = kinds.known().get(job.kind)
     if kind is None:
         # A newer server that shares the database has stored the job.
-        raise Conflict(f"this server does not know {job.kind} jobs", code="unknown_kind")
+        raise Conflict(
+            f"This server does not know jobs of kind {job.kind}. Update the server.", code="unknown_kind"
+        )
     return kind
 
 
 def _result(job: JobRow) -> dict[str, Any]:
     if job.result is None:
-        raise Conflict(f"{job.id} has no result: it is {job.state.value}", code="no_result")
+        raise Conflict(f"Job {job.id} has no result, because it is {job.state.value}.", code="no_result")
     return job.result

@@ -21,7 +21,7 @@ def create_key(
 ) -> wire.CreatedKey:
     """Create a key. Only this response contains its token."""
     made = service.create(database, new, caller)
-    response.headers["Location"] = service.location(made.id)
+    response.headers["Location"] = service.path_of(made.id)
     response.headers["Cache-Control"] = "no-store"
     return made
 
@@ -30,7 +30,7 @@ def create_key(
 @policy(Scope.ADMIN, etag=True)
 def list_keys(database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[KeyRow]:
     """List keys, newest first, including revoked and expired ones."""
-    return service.page(database, limit, cursor)
+    return service.list_page(database, limit, cursor)
 
 
 @router.get("/{key_id}", response_model=wire.ApiKey)

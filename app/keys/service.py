@@ -18,11 +18,11 @@ def create(database: Database, new: NewKey, caller: Caller) -> CreatedKey:
     with database.write() as conn:
         scopes = [Scope(scope) for scope in new.scopes]
         row, token = keys.create(conn, new.name, scopes, expires_in=expires_in, created_by=caller.actor)
-        caller.record(conn, location=location(row.id))
+        caller.record(conn, location=path_of(row.id))
     return CreatedKey(**ApiKey.model_validate(row).model_dump(), token=token)
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[KeyRow]:
+def list_page(database: Database, limit: int, cursor: str | None) -> Page[KeyRow]:
     """List keys, newest first."""
     with database.read() as conn:
         return keys.page(conn, limit, cursor)
@@ -43,7 +43,7 @@ def revoke(database: Database, key_id: str, caller: Caller) -> None:
         caller.record(conn)
 
 
-def location(key_id: str) -> str:
+def path_of(key_id: str) -> str:
     """Return the path of a key."""
     return f"/keys/{key_id}"
 
@@ -51,5 +51,5 @@ def location(key_id: str) -> str:
 def _require_key(caller: Caller) -> None:
     """Raise Conflict for a caller without a key: creating the first key would lock out all other callers."""
     if caller.key is None:
-        reason = "Keys are not in force here; `tagsmith keys create --scope admin` makes the first one."
+        reason = "No key is required yet. Create the first one with `tagsmith keys create --scope admin`."
         raise Conflict(reason, code="keys_not_in_force")

@@ -22,7 +22,10 @@ Kind = Annotated[
     str,
     Query(
         max_length=32,
-        description="`words`, `typed`, `categories`, `clusters` or `text`.",
+        description=(
+            "Content of a line. `words`: an entry. `typed`: a type, a tab, an entry. `categories`: a category and its "
+            "words, separated by blanks. `clusters`: bits, a tab, a word. `text`: plain text."
+        ),
         examples=["words"],
         json_schema_extra={"enum": list(KINDS)},
     ),
@@ -33,7 +36,7 @@ Kind = Annotated[
     "",
     status_code=201,
     response_model=wire.LexiconInfo,
-    responses={200: {"model": wire.LexiconInfo, "description": "It exists already."}},
+    responses={200: {"model": wire.LexiconInfo, "description": "The lexicon already exists."}},
     openapi_extra=UPLOAD_BODY,
 )
 @policy(Scope.TRAIN, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
@@ -55,8 +58,8 @@ async def upload(
         threads=runtime.upload_threads,
         caller=caller,
     )
-    response.status_code = service.status(new=new)
-    response.headers["Location"] = service.location(lexicon)
+    response.status_code = service.upload_status(new=new)
+    response.headers["Location"] = service.path_of(lexicon)
     return lexicon
 
 
@@ -66,7 +69,7 @@ def list_lexicons(
     database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[LexiconRow]:
     """List lexicons, newest first."""
-    return service.page(database, limit, cursor)
+    return service.list_page(database, limit, cursor)
 
 
 @router.get("/{lexicon_id}", response_model=wire.LexiconInfo)
@@ -84,7 +87,7 @@ def get_lexicon(lexicon_id: LexiconId, database: DatabaseDep) -> LexiconRow:
 @policy(Scope.READ, etag=True)
 def get_content(lexicon_id: LexiconId, database: DatabaseDep) -> StreamingResponse:
     """Return the text as it was uploaded, decompressed."""
-    lexicon, chunks = service.content(database, lexicon_id)
+    lexicon, chunks = service.open_content(database, lexicon_id)
     headers = {"Content-Length": str(lexicon.size_bytes), "ETag": f'"{lexicon.sha256}"'}
     return StreamingResponse(chunks, media_type="text/plain; charset=utf-8", headers=headers)
 

@@ -38,13 +38,13 @@ async def create(
             row = _row(upload, name or upload.filename or UNNAMED)
             with database.write() as conn:
                 stored, new = lexicons.insert(conn, row, upload.chunks())
-                caller.record(conn, location=location(stored), status=status(new=new))
+                caller.record(conn, location=path_of(stored), status=upload_status(new=new))
             return stored, new
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[LexiconRow]:
+def list_page(database: Database, limit: int, cursor: str | None) -> Page[LexiconRow]:
     """List lexicons, newest first."""
     with database.read() as conn:
         return lexicons.page(conn, limit, cursor)
@@ -56,7 +56,7 @@ def get(database: Database, lexicon_id: str) -> LexiconRow:
         return lexicons.get(conn, lexicon_id)
 
 
-def content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[bytes]]:
+def open_content(database: Database, lexicon_id: str) -> tuple[LexiconRow, Iterator[bytes]]:
     """Return a lexicon and its text. No transaction stays open while a slow client reads."""
     with database.read() as conn:
         row = lexicons.get(conn, lexicon_id)
@@ -71,24 +71,24 @@ def delete(database: Database, lexicon_id: str, caller: Caller) -> None:
         caller.record(conn)
 
 
-def location(lexicon: LexiconRow) -> str:
+def path_of(lexicon: LexiconRow) -> str:
     """Return the path of a lexicon."""
     return f"/lexicons/{lexicon.id}"
 
 
-def status(*, new: bool) -> int:
+def upload_status(*, new: bool) -> int:
     """Return the status code of an upload. Uploading the same lexicon again creates nothing."""
     return 201 if new else 200
 
 
 def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:
-    read = upload.finish()
+    lexicon = upload.finish()
     return LexiconRow(
-        id=lexicons.id_of(read.kind, upload.sha256),
+        id=lexicons.id_of(lexicon.kind, upload.sha256),
         name=name,
-        kind=read.kind,
-        entries=len(read.entries),
-        classes=len(set(read.classes)),
+        kind=lexicon.kind,
+        entries=len(lexicon.entries),
+        classes=len(set(lexicon.classes)),
         sha256=upload.sha256,
         size_bytes=upload.size_bytes,
         created_at=datetime.now(UTC),

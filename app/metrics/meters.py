@@ -1,9 +1,9 @@
 """Counters of one API process, shared with the other API processes of the machine through files.
 
 The processes share a port, so a scrape reaches any one of them and must cover all. Each process has a slot: a file in
-the data folder that only this process writes, once per second. The process that is scraped adds its own current totals
-to those in the other slots. A new process can take over the slot of a process that ended. It continues the totals of
-that slot, so counters never decrease.
+the data directory that only this process writes, once per second. The process that is scraped adds its own current
+totals to those in the other slots. A new process can take over the slot of a process that ended. It continues the
+totals of that slot, so counters never decrease.
 """
 
 import contextlib
@@ -100,16 +100,16 @@ class Totals:
 class Meters:
     """The totals of this process. Only the event loop changes them; threads read and write the files."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._slot: IO[bytes] | None = None
         self._number = -1
         self.totals = Totals()
 
     def open(self) -> None:
-        """Take a slot and continue its totals. If the folder is not writable, metrics cover this process only."""
+        """Take a slot and continue its totals. If the directory is not writable, metrics cover this process only."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(parents=True, exist_ok=True)
             for number in range(SLOTS):
                 slot = _try_lock(self._lock_path(number))
                 if slot is not None:
@@ -153,7 +153,7 @@ class Meters:
         except OSError as error:
             logger.warning("metrics not saved", extra={"reason": str(error)})
 
-    def others(self) -> Totals:
+    def sum_of_other_processes(self) -> Totals:
         """Return the sum of the totals of all other processes."""
         sums = Totals()
         for number, path in self._others():
@@ -175,10 +175,10 @@ class Meters:
                 yield number, self._path(number)
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"slot-{number}.json"
+        return self._directory / f"slot-{number}.json"
 
     def _lock_path(self, number: int) -> Path:
-        return self._folder / f"slot-{number}.lock"
+        return self._directory / f"slot-{number}.lock"
 
 
 def _try_lock(path: Path) -> IO[bytes] | None:

@@ -3,35 +3,35 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-REQUESTS = "tagsmith_http_request_duration_seconds"
-TAGGED = "tagsmith_tag_requests_total"
-SENTENCES = "tagsmith_tagged_sentences_total"
-TOKENS = "tagsmith_tagged_tokens_total"
+REQUEST_SECONDS = "tagsmith_http_request_duration_seconds"
+TAG_REQUESTS = "tagsmith_tag_requests_total"
+TAGGED_SENTENCES = "tagsmith_tagged_sentences_total"
+TAGGED_TOKENS = "tagsmith_tagged_tokens_total"
 CACHE_HITS = "tagsmith_model_cache_hits_total"
 CACHE_MISSES = "tagsmith_model_cache_misses_total"
 CACHE_BYTES = "tagsmith_model_cache_bytes"
 OPEN_MODELS = "tagsmith_open_models"
-STREAMS = "tagsmith_open_streams"
-DATABASE = "tagsmith_database_up"
+OPEN_STREAMS = "tagsmith_open_streams"
+DATABASE_UP = "tagsmith_database_up"
 JOBS = "tagsmith_jobs"
 JOB_SECONDS = "tagsmith_job_seconds"
-OLDEST = "tagsmith_oldest_queued_seconds"
+OLDEST_QUEUED_SECONDS = "tagsmith_oldest_queued_seconds"
 QUEUE_JOBS = "tagsmith_queue_jobs"
 QUEUE_SECONDS = "tagsmith_queue_oldest_seconds"
 LEASE_SECONDS = "tagsmith_oldest_lease_seconds"
 LEASE_OVERDUE = "tagsmith_lease_overdue_seconds"
-ALIASES = "tagsmith_alias_version"
+ALIAS_VERSION = "tagsmith_alias_version"
 
 #: Counters and gauges of the API processes, in output order.
-COUNTERS = (TAGGED, SENTENCES, TOKENS, CACHE_HITS, CACHE_MISSES)
-GAUGES = (CACHE_BYTES, OPEN_MODELS, STREAMS)
+COUNTERS = (TAG_REQUESTS, TAGGED_SENTENCES, TAGGED_TOKENS, CACHE_HITS, CACHE_MISSES)
+GAUGES = (CACHE_BYTES, OPEN_MODELS, OPEN_STREAMS)
 
 #: The value of `route` for a request that matches no route.
 NO_ROUTE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class MetricSpec:
     """Type, description and labels of a metric. `source` is "machine" (the scraped machine) or "SQL"."""
 
     kind: str
@@ -40,33 +40,41 @@ class About:
     source: str = "machine"
 
 
-def _sql(kind: str, description: str, *labels: str) -> About:
-    return About(kind, description, labels, "SQL")
+def _from_sql(kind: str, description: str, *labels: str) -> MetricSpec:
+    return MetricSpec(kind, description, labels, "SQL")
 
 
-ABOUT: Mapping[str, About] = {
-    REQUESTS: About("histogram", "Duration of HTTP requests.", ("method", "route", "status")),
-    TAGGED: About("counter", "Successful /tag requests.", ("model",)),
-    SENTENCES: About("counter", "Sentences tagged by /tag; a line of text counts as a sentence.", ("model",)),
-    TOKENS: About("counter", "Tokens tagged by /tag.", ("model",)),
-    CACHE_HITS: About("counter", "Model cache hits."),
-    CACHE_MISSES: About("counter", "Models opened, for a request or ahead of it because an alias moved."),
-    CACHE_BYTES: About(
+METRICS: Mapping[str, MetricSpec] = {
+    REQUEST_SECONDS: MetricSpec("histogram", "Duration of HTTP requests.", ("method", "route", "status")),
+    TAG_REQUESTS: MetricSpec("counter", "Successful /tag requests.", ("model",)),
+    TAGGED_SENTENCES: MetricSpec(
+        "counter", "Sentences tagged by /tag; a line of text counts as a sentence.", ("model",)
+    ),
+    TAGGED_TOKENS: MetricSpec("counter", "Tokens tagged by /tag.", ("model",)),
+    CACHE_HITS: MetricSpec("counter", "Model cache hits."),
+    CACHE_MISSES: MetricSpec(
+        "counter", "Model cache misses: models opened for a request, or preloaded after an alias moved."
+    ),
+    CACHE_BYTES: MetricSpec(
         "gauge", "Size of the model files on local disk, shared by the processes of the machine."
     ),
-    OPEN_MODELS: About("gauge", "Open models; a model that is open in two processes counts twice."),
-    STREAMS: About("gauge", "Open event streams."),
-    DATABASE: About("gauge", "1 if the database answered, else 0; then all metrics from SQL are missing."),
-    JOBS: _sql("gauge", "Stored jobs.", "kind", "state"),
-    JOB_SECONDS: _sql("summary", "Duration of finished jobs, from start to end.", "kind", "state"),
-    OLDEST: _sql("gauge", "Waiting time of the oldest queued job; grows when no worker is running."),
-    QUEUE_JOBS: _sql("gauge", "Queued jobs.", "queue"),
-    QUEUE_SECONDS: _sql("gauge", "Waiting time of the oldest queued job of a queue.", "queue"),
-    LEASE_SECONDS: _sql("gauge", "Age of the oldest lease: how long a worker has had its job."),
-    LEASE_OVERDUE: _sql(
-        "gauge",
-        "Time since the lease of a running job expired. Above a few TAGSMITH_REAPER_SECONDS, no worker is running to "
-        "take over the job.",
+    OPEN_MODELS: MetricSpec("gauge", "Open models; a model that is open in two processes counts twice."),
+    OPEN_STREAMS: MetricSpec("gauge", "Open event streams."),
+    DATABASE_UP: MetricSpec(
+        "gauge", "1 if the database responds, else 0. If 0, all metrics from SQL are missing."
     ),
-    ALIASES: _sql("gauge", "Version that an alias points to.", "model", "alias"),
+    JOBS: _from_sql("gauge", "Stored jobs.", "kind", "state"),
+    JOB_SECONDS: _from_sql("summary", "Duration of finished jobs, from start to end.", "kind", "state"),
+    OLDEST_QUEUED_SECONDS: _from_sql(
+        "gauge", "Waiting time of the oldest queued job; 0 if none. It grows when no worker is running."
+    ),
+    QUEUE_JOBS: _from_sql("gauge", "Queued jobs.", "queue"),
+    QUEUE_SECONDS: _from_sql("gauge", "Waiting time of the oldest queued job of a queue.", "queue"),
+    LEASE_SECONDS: _from_sql("gauge", "Run time of the job that has been running longest; 0 if none."),
+    LEASE_OVERDUE: _from_sql(
+        "gauge",
+        "Time since the oldest expired lease expired; 0 if none. If it exceeds a few times TAGSMITH_REAPER_SECONDS, no "
+        "worker is free to take over.",
+    ),
+    ALIAS_VERSION: _from_sql("gauge", "Version that an alias points to.", "model", "alias"),
 }

@@ -18,5 +18,5 @@ router = APIRouter(tags=["health"])
 @policy(Scope.READ, traced=False)
 async def metrics(runtime: RuntimeDep) -> Response:
     """Return the metrics of all API processes of this machine and of the jobs, in the Prometheus text format."""
-    text = await service.exposition(runtime.readings, runtime.database)
+    text = await service.exposition(runtime.sampler, runtime.database)
     return Response(text, media_type=service.MEDIA_TYPE)

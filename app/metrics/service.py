@@ -1,4 +1,4 @@
-"""The metrics response: the counters of the API processes, and values from SQL."""
+"""The metrics response: the metrics of the API processes, and values from SQL."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from tagsmith.app.metrics import names
 from tagsmith.app.metrics.meters import BUCKETS, LatencyHistogram, Totals
-from tagsmith.app.metrics.readings import Readings
+from tagsmith.app.metrics.sampler import MetricsSampler
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import job_stats
 from tagsmith.core.store.engine import Database
@@ -25,25 +25,25 @@ from tagsmith.core.store.engine import Database
 MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 #: Interval between saves: the maximum age of the totals of other processes. Far shorter than a scrape interval.
-SAVE_S = 1.0
+SAVE_INTERVAL_S = 1.0
 
 
-async def keep_saved(readings: Readings) -> None:
+async def save_periodically(sampler: MetricsSampler) -> None:
     """Save the totals of this process periodically for the other processes, until cancelled."""
-    meters = readings.meters
+    meters = sampler.meters
     while True:
-        readings.take()
+        sampler.sample()
         await anyio.to_thread.run_sync(meters.save, meters.totals.dump())
-        await asyncio.sleep(SAVE_S)
+        await asyncio.sleep(SAVE_INTERVAL_S)
 
 
-async def exposition(readings: Readings, database: Database) -> bytes:
+async def exposition(sampler: MetricsSampler, database: Database) -> bytes:
     """Return all metrics in the Prometheus text format."""
-    sums = await anyio.to_thread.run_sync(readings.meters.others)
-    readings.take()
-    sums.add(readings.meters.totals)
+    sums = await anyio.to_thread.run_sync(sampler.meters.sum_of_other_processes)
+    sampler.sample()
+    sums.add(sampler.meters.totals)
     # The processes of a machine share these files, so their sizes must not be added up.
-    sums.gauges[names.CACHE_BYTES] = await anyio.to_thread.run_sync(readings.cached_bytes)
+    sums.gauges[names.CACHE_BYTES] = await anyio.to_thread.run_sync(sampler.cached_bytes)
     try:
         stored: job_stats.ServiceStats | None = await anyio.to_thread.run_sync(_stored, database)
     except Unavailable:
@@ -66,17 +66,17 @@ class Snapshot(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics in output order."""
-        yield from _counted(self._sums)
-        yield _gauge(names.DATABASE, [((), 0 if self._stored is None else 1)])
+        yield from _process_metrics(self._sums)
+        yield _gauge(names.DATABASE_UP, [((), 0 if self._stored is None else 1)])
         if self._stored is not None:
-            yield from _of_jobs(self._stored)
+            yield from _sql_metrics(self._stored)
 
 
-def _counted(sums: Totals) -> Iterator[Metric]:
-    yield _histogram(names.REQUESTS, sums)
+def _process_metrics(sums: Totals) -> Iterator[Metric]:
+    yield _histogram(names.REQUEST_SECONDS, sums)
     for name in names.COUNTERS:
-        about = names.ABOUT[name]
-        counter = CounterMetricFamily(name, about.help, labels=about.labels)
+        spec = names.METRICS[name]
+        counter = CounterMetricFamily(name, spec.help, labels=spec.labels)
         found = ((labels, value) for (each, labels), value in sums.counters.items() if each == name)
         for labels, value in sorted(found):
             counter.add_metric(labels, value)
@@ -85,33 +85,33 @@ def _counted(sums: Totals) -> Iterator[Metric]:
         yield _gauge(name, [((), sums.gauges.get(name, 0))])
 
 
-def _of_jobs(stored: job_stats.ServiceStats) -> Iterator[Metric]:
+def _sql_metrics(stored: job_stats.ServiceStats) -> Iterator[Metric]:
     yield _gauge(names.JOBS, (((each.kind, each.state), each.count) for each in stored.jobs))
-    about = names.ABOUT[names.JOB_SECONDS]
-    seconds = SummaryMetricFamily(names.JOB_SECONDS, about.help, labels=about.labels)
+    spec = names.METRICS[names.JOB_SECONDS]
+    seconds = SummaryMetricFamily(names.JOB_SECONDS, spec.help, labels=spec.labels)
     for each in stored.jobs:
         if each.ended:
             seconds.add_metric((each.kind, each.state), each.ended, each.seconds)
     yield seconds
-    yield _gauge(names.OLDEST, [((), stored.oldest_queued_s)])
+    yield _gauge(names.OLDEST_QUEUED_SECONDS, [((), stored.oldest_queued_s)])
     yield _gauge(names.QUEUE_JOBS, (((queue.name,), queue.jobs) for queue in stored.queues))
     yield _gauge(names.QUEUE_SECONDS, (((queue.name,), queue.oldest_s) for queue in stored.queues))
     yield _gauge(names.LEASE_SECONDS, [((), stored.oldest_lease_s)])
     yield _gauge(names.LEASE_OVERDUE, [((), stored.lease_overdue_s)])
-    yield _gauge(names.ALIASES, (((model, alias), version) for model, alias, version in stored.aliases))
+    yield _gauge(names.ALIAS_VERSION, (((model, alias), version) for model, alias, version in stored.aliases))
 
 
 def _gauge(name: str, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    about = names.ABOUT[name]
-    gauge = GaugeMetricFamily(name, about.help, labels=about.labels)
+    spec = names.METRICS[name]
+    gauge = GaugeMetricFamily(name, spec.help, labels=spec.labels)
     for labels, value in values:
         gauge.add_metric(labels, value)
     return gauge
 
 
 def _histogram(name: str, sums: Totals) -> Metric:
-    about = names.ABOUT[name]
-    family = HistogramMetricFamily(name, about.help, labels=about.labels)
+    spec = names.METRICS[name]
+    family = HistogramMetricFamily(name, spec.help, labels=spec.labels)
     for (each, labels), histogram in sorted(sums.histograms.items(), key=lambda item: item[0]):
         if each == name:
             family.add_metric(labels, _buckets(histogram), histogram.total)

@@ -43,43 +43,43 @@ async def create(
     caller: Caller,
 ) -> VersionRow:
     """Read a whole body and publish it as the next version of a model, or raise and store nothing."""
-    said = None if declared.format == DETECTED else importing.known_format(declared.format)
+    model_format = None if declared.format == DETECTED else importing.known_format(declared.format)
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
-    with Upload(_Whole(), declared, max_decoded_bytes=limit, spool_dir=spool) as upload:
+    with Upload(_Whole(), declared, max_decoded_bytes=limit, spool_dir=spool, unzip=False) as upload:
         await upload.receive(body, threads)
 
         def store() -> VersionRow:
             upload.finish()
-            with tempfile.TemporaryDirectory(dir=spool) as folder:
-                source, target = Path(folder) / "upload", Path(folder) / "model"
+            with tempfile.TemporaryDirectory(dir=spool) as directory:
+                source, target = Path(directory) / "upload", Path(directory) / "model"
                 with source.open("wb") as out:
                     out.writelines(upload.chunks())
-                new = _imported(source, target, said)
+                new = _import(source, target, model_format)
                 with database.write() as conn:
-                    made = registry.publish(conn, name, new, _chunks(target))
-                    caller.record(conn, location=location(made))
-                return made
+                    row = registry.publish(conn, name, new, _chunks(target))
+                    caller.record(conn, location=path_of(row))
+                return row
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
 
-def location(version: VersionRow) -> str:
+def path_of(version: VersionRow) -> str:
     """Return the path of a version."""
     return f"/models/{version.model}/versions/{version.version}"
 
 
-def _imported(source: Path, target: Path, said: importing.ModelFormat | None) -> NewVersion:
+def _import(source: Path, target: Path, model_format: importing.ModelFormat | None) -> NewVersion:
     if source.stat().st_size == 0:
-        raise Invalid("The body is empty; it should be a model file.", code="empty_body")
-    found = importing.import_model(source, target, said)
-    Tagger(found.model).tag_probe()
+        raise Invalid("The body is empty. Send a model file.", code="empty_body")
+    imported = importing.import_model(source, target, model_format)
+    Tagger(imported.model).tag_probe()
     return NewVersion(
         objective=None,
-        active_features=found.model.active_features,
+        active_features=imported.model.active_features,
         train_seconds=0.0,
         metrics={},
-        trainer={"kind": "import", "format": found.format},
-        spec={"kind": "import", "format": found.format},
+        trainer={"kind": "import", "format": imported.format},
+        spec={"kind": "import", "format": imported.format},
         corpus=None,
         seed=0,
         code_version=version.code_version(),

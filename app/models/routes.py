@@ -10,9 +10,9 @@ from pydantic import AwareDatetime
 
 from tagsmith import wire
 from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
-from tagsmith.app.http import conditions
+from tagsmith.app.http import etags
 from tagsmith.app.http.bodies import JsonRoute
-from tagsmith.app.http.conditions import ExpectedDep, IfNoneMatch
+from tagsmith.app.http.etags import ExpectedDep, IfNoneMatch
 from tagsmith.app.http.params import (
     DEFAULT_LIMIT,
     SVG,
@@ -72,7 +72,7 @@ IMPORT_BODY = {
 @policy(Scope.READ, etag=True)
 def list_models(database: DatabaseDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModelRow]:
     """List models, newest first."""
-    return service.page(database, limit, cursor)
+    return service.list_page(database, limit, cursor)
 
 
 @router.get("/{name}", response_model=wire.ModelInfo)
@@ -115,7 +115,7 @@ async def import_version(
         caller=caller,
     )
     await runtime.serving.refresh()
-    response.headers["Location"] = imports.location(made)
+    response.headers["Location"] = imports.path_of(made)
     return await run_in_threadpool(signed, runtime.database, made)
 
 
@@ -146,8 +146,8 @@ def get_artifact(
 ) -> StreamingResponse:
     """Return the model file."""
     version = service.version(database, name, number)
-    etag = conditions.etag(version.sha256)
-    conditions.refuse_unchanged(if_none_match, etag)
+    etag = etags.etag(version.sha256)
+    etags.refuse_unchanged(if_none_match, etag)
     headers = {
         "Content-Length": str(version.size_bytes),
         "Content-Disposition": f'attachment; filename="{name}-{number}.model"',
@@ -258,8 +258,8 @@ def get_alias(
 ) -> AliasState:
     """Return the version that an alias points to, now or at a given time."""
     found = service.alias(database, name, alias, at)
-    etag = conditions.etag(found.seq)
-    conditions.refuse_unchanged(if_none_match, etag)
+    etag = etags.etag(found.seq)
+    etags.refuse_unchanged(if_none_match, etag)
     response.headers["ETag"] = etag
     return found
 
@@ -284,7 +284,7 @@ async def move_alias(
         service.move, runtime.database, runtime.registry, change, body.version, force=body.force
     )
     await runtime.serving.refresh()
-    response.headers["ETag"] = conditions.etag(moved.seq)
+    response.headers["ETag"] = etags.etag(moved.seq)
     return moved
 
 
@@ -308,7 +308,7 @@ async def roll_back(
     target = RollbackTarget(body.steps or 1, body.to)
     moved = await run_in_threadpool(service.roll_back, runtime.database, runtime.registry, change, target)
     await runtime.serving.refresh()
-    response.headers["ETag"] = conditions.etag(moved.seq)
+    response.headers["ETag"] = etags.etag(moved.seq)
     return moved
 
 

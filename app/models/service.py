@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.engine import Connection
 
 from tagsmith.app.deps import Caller
-from tagsmith.app.http.conditions import Expected
+from tagsmith.app.http.etags import Expected
 from tagsmith.app.models import templates
 from tagsmith.app.models.templates import TemplateReport
 from tagsmith.app.tagging.serving import Serving
@@ -37,7 +37,7 @@ class Change:
     expected: Expected
 
 
-def page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
+def list_page(database: Database, limit: int, cursor: str | None) -> Page[ModelRow]:
     """List models, newest first."""
     with database.read() as conn:
         return models.page(conn, limit, cursor)
@@ -146,7 +146,7 @@ def move(
     """Point an alias at a version."""
     with database.write() as conn:
         before = _present_seq(conn, change)
-        seq = change.expected.chosen(before)
+        seq = change.expected.expected_state(before)
         moved = registry.move_alias(
             conn, change.model, change.alias, number, _context(change), seq, force=force
         )
@@ -157,7 +157,7 @@ def move(
 def roll_back(database: Database, registry: Registry, change: Change, target: RollbackTarget) -> AliasState:
     """Point an alias back to an earlier version."""
     with database.write() as conn:
-        seq = change.expected.chosen(_present_seq(conn, change))
+        seq = change.expected.expected_state(_present_seq(conn, change))
         moved = registry.roll_back(conn, change.model, change.alias, _context(change), seq, target)
         change.caller.record(conn)
     return moved

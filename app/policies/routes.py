@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query, Response
 
 from tagsmith import wire
 from tagsmith.app.deps import CallerDep, DatabaseDep
-from tagsmith.app.http import conditions
+from tagsmith.app.http import etags
 from tagsmith.app.http.bodies import JsonRoute
-from tagsmith.app.http.conditions import ExpectedDep, IfNoneMatch
+from tagsmith.app.http.etags import ExpectedDep, IfNoneMatch
 from tagsmith.app.http.params import ModelName
 from tagsmith.app.http.policy import policy
 from tagsmith.app.policies import service
@@ -31,8 +31,8 @@ def get_policy(
 ) -> PolicyRow:
     """Return the policy of a model."""
     found = service.get(database, name)
-    etag = conditions.etag(found.seq)
-    conditions.refuse_unchanged(if_none_match, etag)
+    etag = etags.etag(found.seq)
+    etags.refuse_unchanged(if_none_match, etag)
     response.headers["ETag"] = etag
     return found
 
@@ -49,7 +49,7 @@ def put_policy(
 ) -> PolicyRow:
     """Create or replace the policy of a model. It applies from the next move of an alias."""
     made = service.put(database, name, body, caller, expected)
-    response.headers["ETag"] = conditions.etag(made.seq)
+    response.headers["ETag"] = etags.etag(made.seq)
     return made
 
 

@@ -1,7 +1,7 @@
 """Operations on policies."""
 
 from tagsmith.app.deps import Caller
-from tagsmith.app.http.conditions import Expected
+from tagsmith.app.http.etags import Expected
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
 from tagsmith.core.registry import models, policies, retention
 from tagsmith.core.registry.policies import PolicyRow, PolicyRules, PromotionRules, RetentionRules
@@ -20,7 +20,7 @@ def put(database: Database, model: str, new: NewPolicy, caller: Caller, expected
     """Create or replace the policy of a model."""
     with database.write() as conn:
         models.lock(conn, model)
-        seq = expected.chosen(policies.present_seq(conn, model))
+        seq = expected.expected_state(policies.present_seq(conn, model))
         try:
             made = policies.put(conn, model, _rules(new), seq)
         except NotFound as error:
@@ -36,7 +36,7 @@ def delete(database: Database, model: str, caller: Caller, expected: Expected) -
     """Delete the policy of a model."""
     with database.write() as conn:
         models.lock(conn, model)
-        policies.delete(conn, model, expected.chosen(policies.present_seq(conn, model)))
+        policies.delete(conn, model, expected.expected_state(policies.present_seq(conn, model)))
         caller.record(conn)
 
 

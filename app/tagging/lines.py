@@ -242,7 +242,7 @@ def _without_sentence(explanation: Mapping[str, Any]) -> dict[str, Any]:
 def _told(error: TagsmithError) -> dict[str, Any]:
     """Return the fields of an error, with pointers relative to the line."""
     places = [
-        problems.place(fault.reason, type=fault.type, pointer=_in_line(fault.pointer))
+        problems.fault_entry(fault.reason, type=fault.type, pointer=_in_line(fault.pointer))
         for fault in error.faults[: problems.MAX_FAULTS]
     ]
     return {"code": error.code, "detail": error.message, "errors": places}

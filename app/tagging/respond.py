@@ -51,9 +51,9 @@ async def respond(request: Request) -> Response:
 def count(meters: Meters, served: Served, amount: Amount, *, answers: int = 0) -> None:
     """Add the amount of tagged input to the metrics."""
     model = served.target.model
-    meters.count(names.TAGGED, model, amount=answers)
-    meters.count(names.SENTENCES, model, amount=amount.sentences)
-    meters.count(names.TOKENS, model, amount=amount.tokens)
+    meters.count(names.TAG_REQUESTS, model, amount=answers)
+    meters.count(names.TAGGED_SENTENCES, model, amount=amount.sentences)
+    meters.count(names.TAGGED_TOKENS, model, amount=amount.tokens)
 
 
 def version_of(served: Served) -> str:

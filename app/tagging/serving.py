@@ -21,7 +21,7 @@ from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.registry import generations, models, references
 from tagsmith.core.registry.generations import ModelEntry
 from tagsmith.core.registry.references import Target
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
 
@@ -155,7 +155,7 @@ async def listen(redis: Redis, nudged: asyncio.Event) -> None:
     while True:
         try:
             async with redis.pubsub(ignore_subscribe_messages=True) as channel:
-                await channel.subscribe(wire.REGISTRY_CHANNEL)
+                await channel.subscribe(messages.REGISTRY_CHANNEL)
                 nudged.set()  # for messages sent before the subscription
                 async for _ in channel.listen():
                     nudged.set()

@@ -32,14 +32,14 @@ def numbered(codes: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ids]:
 
     Return the distinct codes in that order, and the number of each code. Codes must be small integers, 0 or more.
     """
-    place = np.full(int(codes.max(initial=-1)) + 1, -1, np.int32)
+    number_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int32)
     ids = np.empty(codes.size, np.int32)
     found = 0
     for begin in range(0, codes.size, _SLICE):
         piece = codes[begin : begin + _SLICE]
-        new, first = np.unique(piece[place[piece] < 0], return_index=True)
-        place[new[np.argsort(first)]] = np.arange(found, found + new.size)
+        new, first = np.unique(piece[number_of[piece] < 0], return_index=True)
+        number_of[new[np.argsort(first)]] = np.arange(found, found + new.size)
         found += new.size
-        ids[begin : begin + _SLICE] = place[piece]
-    seen = np.flatnonzero(place >= 0)
-    return seen[np.argsort(place[seen])], ids
+        ids[begin : begin + _SLICE] = number_of[piece]
+    seen = np.flatnonzero(number_of >= 0)
+    return seen[np.argsort(number_of[seen])], ids

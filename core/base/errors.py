@@ -27,7 +27,7 @@ class FaultType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of the input, and its place: a line of a file, a JSON pointer into the body, or a parameter.
+    """One fault of the input, and its location: a line of a file, a JSON pointer into the body, or a parameter.
 
     `type` is pydantic's error type (`missing`, `greater_than`) or a `FaultType`. None: the code of the error says all.
     """

@@ -44,7 +44,7 @@ def faults_of(error: ValidationError, value: Any, kind: Any = None) -> list[Faul
 
 
 def reason_of(item: Mapping[str, Any], kind: Any = None) -> str:
-    """Say what is wrong, from one of pydantic's errors. A name that is unknown is told with the ones that exist."""
+    """Return the reason of one of pydantic's errors. For an unknown name, it lists the known ones."""
     context, last = item.get("ctx", {}), str(item["loc"][-1]) if item["loc"] else ""
     if item["type"] == "extra_forbidden":
         models = list(_models_at(kind, item["loc"][:-1]))
@@ -56,6 +56,8 @@ def reason_of(item: Mapping[str, Any], kind: Any = None) -> str:
         return unknown(field, str(context["tag"]), _CHOICE.findall(str(context["expected_tags"])))
     if item["type"] == "literal_error" and isinstance(item.get("input"), str):
         return unknown(last or "value", item["input"], _CHOICE.findall(str(context["expected"])))
+    if item["type"] == "value_error":
+        return str(context["error"])  # our own sentence, without pydantic's prefix
     return str(item["msg"])
 
 
@@ -99,7 +101,7 @@ def _members(kind: Any, tags: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
 def _path(location: Location, value: Any, *, missing: bool) -> Location:
     """Remove parts of a location that are not in the input: pydantic also includes the chosen union member."""
     path: list[int | str] = []
-    for place, part in enumerate(location):
+    for depth, part in enumerate(location):
         inside = (
             part in value
             if isinstance(value, dict)
@@ -107,7 +109,7 @@ def _path(location: Location, value: Any, *, missing: bool) -> Location:
         )
         if inside:
             value = value[part]
-        elif not (missing and place == len(location) - 1):
+        elif not (missing and depth == len(location) - 1):
             continue
         path.append(part)
     return tuple(path)

@@ -1,26 +1,26 @@
-"""Messages for names that do not exist: the nearest known name, and what is known."""
+"""Messages for names that do not exist: the most similar known name, and a list of the known names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-#: The most known names that a message lists.
-LISTED = 40
-#: The longest name that a message repeats. A longer one is no typing error.
-LONGEST = 64
-#: How alike two names must be to suggest one for the other. `lbgfs` and `lbfgs` are 0.8.
-ALIKE = 0.6
+#: Maximum number of known names in a message.
+MAX_LISTED = 40
+#: Maximum length of a name that a message repeats. A longer one is not a typing error.
+MAX_REPEATED_CHARS = 64
+#: Minimum similarity for a suggestion. That of `lbgfs` and `lbfgs` is 0.8.
+MIN_SIMILARITY = 0.6
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like `name`, or None if none is."""
+    """Return the known name that is most similar to `name`; None if none is similar enough."""
     names = list(dict.fromkeys(known))
     folded = {each.casefold().replace("_", "-"): each for each in reversed(names)}
-    found = get_close_matches(name.casefold().replace("_", "-"), folded, 1, ALIKE)
+    found = get_close_matches(name.casefold().replace("_", "-"), folded, 1, MIN_SIMILARITY)
     return folded[found[0]] if found else None
 
 
 def missing(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that there is no `what` of this name, and what may have been meant.
+    """Return the message that no `what` has this name, with a suggestion if there is one.
 
     >>> missing("model", "nre", ["ner", "pos"])
     'There is no model nre; did you mean ner?'
@@ -30,16 +30,16 @@ def missing(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is unknown, what it may have been meant to be, and what is known.
+    """Return the message that `name` is unknown, with a suggestion and the known names.
 
     >>> unknown("field", "pases", ["kind", "passes"])
     'Unknown field `pases`; did you mean `passes`? Known: kind, passes.'
     """
     names = list(dict.fromkeys(known))
     meant = did_you_mean(name, names)
-    first = f"Unknown {what} `{name}`" if len(name) <= LONGEST else f"Unknown {what}"
+    first = f"Unknown {what} `{name}`" if len(name) <= MAX_REPEATED_CHARS else f"Unknown {what}"
     hint = f"; did you mean `{meant}`?" if meant else "."
     if not names:
         return f"{first}{hint}"
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{first}{hint} Known: {', '.join(names[:LISTED])}{more}."
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"{first}{hint} Known: {', '.join(names[:MAX_LISTED])}{more}."

@@ -64,16 +64,19 @@ class AttributeCollector:
                 raise error.prefixed(number) from None
 
     def _add_object(self, token: Mapping[str, Any], prefix: str, depth: int) -> None:
-        names, values = self.names, self.values
+        add_name, add_value = self.names.append, self.values.append
         self.members += len(token)
         for name, value in token.items():
             kind = type(value)
             if kind is str:
-                names.append(f"{prefix}{name}:{value}")
-                values.append(1.0)
+                add_name(f"{prefix}{name}:{value}")
+                add_value(1.0)
+            elif kind is bool and type(name) is str:
+                add_name(prefix + name)
+                add_value(1.0 if value else 0.0)
             elif kind is float and -MAX_VALUE <= value <= MAX_VALUE:
-                names.append(prefix + name)
-                values.append(value)
+                add_name(prefix + name)
+                add_value(value)
             else:
                 self._add_other(name, value, prefix, depth)
 

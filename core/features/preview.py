@@ -59,7 +59,7 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     """
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
-    kinds = _kinds(features, vocabularies)
+    kinds = _templates_by_kind(features, vocabularies)
     bags, _ = learn_bags(features.bags, corpus, 1, 0)
     tokens = coder.tokens_of(corpus)
     in_bags = [
@@ -68,16 +68,16 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
     out = []
     for begin, end in pairwise(corpus.offsets.tolist()):
         for token in range(begin, end):
-            found = []
-            for slots, templates, places in kinds:
+            names_of_token = []
+            for slots, templates, resolved in kinds:
                 for number, template in enumerate(templates if token - begin >= slots.skipped else ()):
                     values = _values(slots, number, codes, begin, end, token)
                     if UNKNOWN not in values:
-                        found.append(named(template, places[number], vocabularies, values))
+                        names_of_token.append(named(template, resolved[number], vocabularies, values))
             for bag, part in in_bags:
                 entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
-                found += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
-            out.append(found)
+                names_of_token += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
+            out.append(names_of_token)
     return out
 
 
@@ -86,7 +86,7 @@ def _entries(bag: BagIndex) -> BagIndex:
     return replace(bag, attributes=np.arange(len(bag.vocabulary), dtype=np.int32))
 
 
-def _kinds(
+def _templates_by_kind(
     features: Features, vocabularies: Sequence[Vocabulary]
 ) -> tuple[tuple[Slots, tuple[Template, ...], tuple[tuple[ResolvedSlot, ...], ...]], ...]:
     """The templates of single labels, and those of label pairs."""
@@ -98,19 +98,19 @@ def _kinds(
 
 def named(
     template: Template,
-    places: Sequence[ResolvedSlot],
+    slots: Sequence[ResolvedSlot],
     vocabularies: Sequence[Vocabulary],
     values: Sequence[int],
 ) -> str:
     """The name of the feature that a template makes from the codes of its values."""
     return template.joined(
         [
-            vocabularies[place.column][code]
+            vocabularies[slot.column][code]
             if code >= 0
             else "?"
             if code == UNKNOWN
             else template.boundary(boundary_row(code))
-            for place, code in zip(places, values, strict=True)
+            for slot, code in zip(slots, values, strict=True)
         ]
     )
 
@@ -131,28 +131,33 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
         names_of, gold = np.unique(corpus.labels.ids, return_inverse=True)
         labels = len(names_of)
     pairs = label_pairs(gold, corpus.offsets, labels)
-    # What the features of each kind are joined with: the label of each token, or the pair of labels that ends there.
+    # Features are joined with the label of each token, or with the label pair that ends there.
     joined = ((gold, labels), (pairs, labels * labels))
     parameters = 0
     if features.edges:
         parameters += _transitions(features, pairs[pairs >= 0], labels)
     size, rows = 0, []
     for (slots, templates, _), (joins, ways) in zip(
-        _kinds(features, coder.vocabularies), joined, strict=True
+        _templates_by_kind(features, coder.vocabularies), joined, strict=True
     ):
         index, attributes = build(slots, codes, corpus.offsets, features.cutoff)
         template_of = index.seen_at % max(len(slots.seeds), 1)
-        made = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
+        attribute_counts = np.bincount(template_of, minlength=len(slots.seeds)).tolist()
         occurrences = np.bincount(template_of, weights=index.counts, minlength=len(slots.seeds)).tolist()
         cells, own = Cells(attributes.starts, attributes.rows, NO_CELLS.values), index.size
-        rows += [TemplateFeatures(t.name, made[i], int(occurrences[i])) for i, t in enumerate(templates)]
+        rows += [
+            TemplateFeatures(t.name, attribute_counts[i], int(occurrences[i]))
+            for i, t in enumerate(templates)
+        ]
         if slots.skipped == 0:
             bags, own = learn_bags(features.bags, corpus, features.cutoff, own)
             cells = attributes_of(bags, coder.tokens_of(corpus), cells)
             rows += [_bag_count(bag, cells) for bag in bags]
         size += own
         seen = features.weights.seen_pairs or features.weights.min_frequency > 0
-        parameters += _seen(cells, joins, ways, features.weights.min_frequency) if seen else own * ways
+        parameters += (
+            _count_combinations(cells, joins, ways, features.weights.min_frequency) if seen else own * ways
+        )
     return PreviewCounts(corpus.tokens, labels, size, parameters, tuple(rows))
 
 
@@ -177,21 +182,21 @@ def _transitions(features: Features, pairs: NDArray[np.int64], labels: int) -> i
     return int(np.count_nonzero(np.unique(pairs, return_counts=True)[1] >= least))
 
 
-def _seen(attributes: Cells, joins: NDArray[np.int64], ways: int, least: float) -> int:
+def _count_combinations(attributes: Cells, joins: NDArray[np.int64], ways: int, least: float) -> int:
     """The number of combinations of attribute and label, or pair of labels, that occur, with a sum of `least`."""
     if least > 0:
-        places = _places(attributes, joins, ways, 0, len(joins))
-        values = attributes.values if attributes.values.size else np.ones(len(places))
-        sums = np.bincount(np.unique(places, return_inverse=True)[1], values)
+        combinations = _combinations(attributes, joins, ways, 0, len(joins))
+        values = attributes.values if attributes.values.size else np.ones(len(combinations))
+        sums = np.bincount(np.unique(combinations, return_inverse=True)[1], values)
         return int(np.count_nonzero(sums >= least))
-    seen = [
-        np.unique(_places(attributes, joins, ways, begin, _SLICE_TOKENS))
+    by_slice = [
+        np.unique(_combinations(attributes, joins, ways, begin, _SLICE_TOKENS))
         for begin in range(0, len(joins), _SLICE_TOKENS)
     ]
-    return len(np.unique(np.concatenate(seen))) if seen else 0
+    return len(np.unique(np.concatenate(by_slice))) if by_slice else 0
 
 
-def _places(
+def _combinations(
     attributes: Cells, joins: NDArray[np.int64], ways: int, begin: int, tokens: int
 ) -> NDArray[np.int64]:
     starts = attributes.starts[begin : begin + tokens + 1]

@@ -12,25 +12,25 @@ from tagsmith.core.features.columns.derived import ColumnName
 from tagsmith.core.features.columns.matched.kinds import AnyColumn
 from tagsmith.core.features.columns.matched.lexicon_base import LexiconBase
 from tagsmith.core.features.presets import PRESETS, Preset
+from tagsmith.core.features.resolve import resolve_features
 from tagsmith.core.features.resolved import ExistingWeights, Features
-from tagsmith.core.features.resolving import resolve_features
 from tagsmith.core.features.templates import short
 from tagsmith.core.features.templates.crfpp import parse_crfpp
 from tagsmith.core.features.templates.template import MAX_TEMPLATES, Template
 from tagsmith.core.features.templates.wapiti import parse_wapiti
 
-#: The most characters of a template file.
-MAX_TEXT = 262_144
+#: Maximum length of a template text.
+MAX_TEMPLATE_CHARS = 262_144
 
-#: The entries of the short form are checked by `parse_short`, which points to each invalid entry.
+#: A list is validated by `parse_short`, not by pydantic, so that each fault points to its entry.
 _Templates = Annotated[
     str | list[Any],
-    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": MAX_TEXT}, short.SCHEMA]}),
+    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": MAX_TEMPLATE_CHARS}, short.SCHEMA]}),
 ]
 
 
 class InformationGain(Spec):
-    """Keep only the `templates` templates with the highest information gain about the labels of the training corpus."""
+    """Keep the `templates` best templates, ranked by information gain about the training labels."""
 
     kind: Literal["information-gain"]
     templates: Annotated[int, Field(ge=1, le=MAX_TEMPLATES)]
@@ -39,9 +39,14 @@ class InformationGain(Spec):
 class FeatureSpec(Spec):
     """The features of a model. Give `templates` or a `preset`. The default is the preset `generic`.
 
-    If tokens have named attributes instead of columns, these are the features and `templates` is optional.
-    `structure: "independent"` labels every token on its own (maximum entropy) and ignores templates of label pairs.
-    Templates are a text in the `syntax` of CRF++ or Wapiti, or a list of joins: `[["word[-1]", "word[0]"]]`.
+    `templates` is a string in CRF++ or Wapiti syntax (`syntax`), or a list of column combinations:
+    `[["word[-1]", "word[0]"]]`. If tokens have named attributes instead of columns, the attributes are the features,
+    and `templates` is optional.
+
+    `derived` defines columns computed from others, such as suffixes. Features that occur less often than `cutoff` in
+    the training corpus are dropped. `pairs: "seen"` gives a weight only to attributes and labels that occur together
+    there. `structure: "independent"` labels every token on its own (maximum entropy) and ignores label-bigram (`B`)
+    templates. `select` keeps only the best templates.
     """
 
     syntax: Literal["crf++", "wapiti"] = "crf++"
@@ -57,14 +62,16 @@ class FeatureSpec(Spec):
 
     @field_validator("templates")
     @classmethod
-    def _templates_parse(cls, given: str | list[Any] | None, info: ValidationInfo) -> str | list[Any] | None:
-        if isinstance(given, str) and len(given) > MAX_TEXT:
-            raise ValueError(f"The templates are too long. Use at most {MAX_TEXT:,} characters.")
-        if isinstance(given, list) and len(given) > MAX_TEMPLATES:
+    def _check_templates(
+        cls, templates: str | list[Any] | None, info: ValidationInfo
+    ) -> str | list[Any] | None:
+        if isinstance(templates, str) and len(templates) > MAX_TEMPLATE_CHARS:
+            raise ValueError(f"The templates are too long. Use at most {MAX_TEMPLATE_CHARS:,} characters.")
+        if isinstance(templates, list) and len(templates) > MAX_TEMPLATES:
             raise ValueError(f"There are too many templates. Use at most {MAX_TEMPLATES}.")
-        if given is not None:
+        if templates is not None:
             try:
-                _parsed(given, info.data.get("syntax", "crf++"))
+                _parse_templates(templates, info.data.get("syntax", "crf++"))
             except Invalid as error:
                 # Line numbers are relative to the templates, so point to the field that contains them.
                 faults = [
@@ -72,10 +79,10 @@ class FeatureSpec(Spec):
                     for fault in error.faults
                 ]
                 raise Invalid(error.message, faults, code=error.code) from None
-        return given
+        return templates
 
     @model_validator(mode="after")
-    def _one_source(self) -> "FeatureSpec":
+    def _check_source(self) -> "FeatureSpec":
         if self.templates is not None and self.preset is not None:
             raise ValueError("Give templates or a preset, not both.")
         if self.syntax != "crf++" and not isinstance(self.templates, str):
@@ -92,9 +99,9 @@ class FeatureSpec(Spec):
         names = [str(i) for i in range(columns)] if isinstance(columns, int) else list(columns)
         derived = dict(self.derived)
         if self.templates is not None:
-            templates = _parsed(self.templates, self.syntax)
+            templates = _parse_templates(self.templates, self.syntax)
         elif not names:
-            templates = self._of_bags()
+            templates = self._attribute_templates()
         else:
             text, preset_derived = PRESETS[self.preset or "generic"](len(names))
             templates, derived = parse_crfpp(text), {**preset_derived, **derived}
@@ -113,25 +120,27 @@ class FeatureSpec(Spec):
         seen_transitions = (self.transitions or self.pairs) == "seen"
         return ExistingWeights(self.pairs == "seen", seen_transitions, self.min_frequency)
 
-    def _of_bags(self) -> tuple[Template, ...]:
-        """The templates for a corpus whose attributes are the features: only the pair of labels."""
+    def _attribute_templates(self) -> tuple[Template, ...]:
+        """The templates for a corpus whose attributes are the features: only the label bigram."""
         if self.preset is not None:
             reason = "Presets need columns, but the tokens have named attributes. Remove the preset."
             fault = Fault(reason, pointer="/features/preset")
             raise Invalid(
-                "The features name columns that the corpus does not have.", [fault], code="missing_column"
+                "The features use columns that are missing or cannot be used this way.",
+                [fault],
+                code="missing_column",
             )
         return parse_crfpp("B")
 
 
-def _parsed(templates: str | list[Any], syntax: str) -> tuple[Template, ...]:
+def _parse_templates(templates: str | list[Any], syntax: str) -> tuple[Template, ...]:
     if isinstance(templates, list):
         return short.parse_short(templates)
     return parse_wapiti(templates) if syntax == "wapiti" else _crfpp(templates)
 
 
 def _crfpp(text: str) -> tuple[Template, ...]:
-    """Parse CRF++'s templates. If they are Wapiti's patterns, the error says so."""
+    """Parse CRF++ templates. If they are Wapiti patterns, the error suggests that syntax."""
     try:
         return parse_crfpp(text)
     except Invalid as error:

@@ -1,1 +1,1 @@
-"""Jobs: kinds, posting, running, rows, events and checkpoints."""
+"""Jobs: kinds, submission, runs, rows, events and checkpoints."""

@@ -61,7 +61,7 @@ def append(conn: Connection, job_id: str, drafts: Sequence[Draft]) -> list[Event
     )
     last = conn.execute(query).scalar_one_or_none()
     if last is None:
-        raise NotFound(f"there is no job {job_id}", code="job_not_found")
+        raise NotFound(f"There is no job {job_id}.", code="job_not_found")
     return store(conn, job_id, last, drafts)
 
 

@@ -29,7 +29,7 @@ from tagsmith.core.store.states import (
     allowed_actions,
 )
 
-# A crash that the job itself causes happens again. A second attempt tells it apart from an accident.
+# A crash that the job itself causes happens again. A second attempt distinguishes it from an accident.
 MAX_ATTEMPTS = 2
 #: People refer to a job by the last characters of its id.
 SUFFIX_LENGTH = 6
@@ -37,7 +37,7 @@ SUFFIX_LENGTH = 6
 _job = tables.job
 _UNSEEN = ("losses", "suffix")
 #: Parts of results that grow with passes, runs or mistakes. The final event omits them.
-_LONG = frozenset({"curve", "curves", "table", "confusion", "wrong_sentences"})
+_LONG_RESULTS = frozenset({"curve", "curves", "table", "confusion", "wrong_sentences"})
 _COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
 _KEY = paging.SortKey((_job.c.created_at, _job.c.id))
 
@@ -90,7 +90,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a job reads and what must therefore not be deleted: ids, and versions as (model, number)."""
+    """The inputs of a job, which must not be deleted: ids, and versions as (model, number)."""
 
     corpora: Sequence[str] = ()
     versions: Sequence[tuple[str, int]] = ()
@@ -110,7 +110,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a worker must know while it runs a job."""
+    """The requests and the lease state that a worker checks while it runs a job."""
 
     #: A user requested a cancel.
     cancel: bool
@@ -141,10 +141,10 @@ def create(
 ) -> JobRow:
     """Store a queued job. What it uses cannot be deleted until it has ended."""
     uses, origin = uses or Uses(), origin or Origin()
-    wanted = corpora.hold(conn, uses.corpora)
+    corpus_ids = corpora.hold(conn, uses.corpora)
     for name, number in uses.versions:
         models.hold(conn, name, number)
-    held = lexicons.hold(conn, uses.lexicons)
+    lexicon_ids = lexicons.hold(conn, uses.lexicons)
     now = clock.now(conn)
     job_id = new_id("job")
     values = {
@@ -166,10 +166,14 @@ def create(
         "queued_at": now,
     }
     job = _make(conn.execute(_job.insert().values(**values).returning(*_COLUMNS)).one())
-    if wanted:
-        conn.execute(tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in wanted])
-    if held:
-        conn.execute(tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in held])
+    if corpus_ids:
+        conn.execute(
+            tables.job_corpus.insert(), [{"job_id": job.id, "corpus_id": each} for each in corpus_ids]
+        )
+    if lexicon_ids:
+        conn.execute(
+            tables.job_lexicon.insert(), [{"job_id": job.id, "lexicon_id": each} for each in lexicon_ids]
+        )
     if uses.versions:
         rows = [{"job_id": job.id, "model": name, "version": number} for name, number in uses.versions]
         conn.execute(tables.job_version.insert(), rows)
@@ -355,7 +359,9 @@ def mark_sent(conn: Connection, job_id: str) -> None:
 
 def illegal(verb: str, job: JobRow) -> Conflict:
     """Return the error for an action that the state of the job does not allow."""
-    return Conflict(f"cannot {verb} {job.id}: it is {job.state.value}", code="illegal_transition")
+    return Conflict(
+        f"Cannot {verb} job {job.id}, because it is {job.state.value}.", code="illegal_transition"
+    )
 
 
 # -- the only function that changes a state --
@@ -399,7 +405,7 @@ def _by_owner(
     job = _make(row)
     if job.lease_owner == owner:
         raise illegal(transition.value, job)
-    raise LeaseLost(f"the lease of {job_id} has passed on: it is {job.state.value}")
+    raise LeaseLost(f"This worker has lost the lease of {job_id}: it is {job.state.value}.")
 
 
 def _held_by(job_id: str, owner: str) -> sa.ColumnElement[bool]:
@@ -447,7 +453,7 @@ def _state_event(job: JobRow) -> events.Draft:
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     if job.retry_of is not None and job.last_seq == 1:
         data["retry_of"] = job.retry_of
-        message = f"queued, to try again what {job.retry_of} was to do"
+        message = f"queued as a retry of {job.retry_of}"
     return events.Draft("state", message, data)
 
 
@@ -456,7 +462,7 @@ def _short(result: Any) -> Any:
     if isinstance(result, list):
         return [_short(each) for each in result]
     if isinstance(result, dict):
-        return {name: _short(value) for name, value in result.items() if name not in _LONG}
+        return {name: _short(value) for name, value in result.items() if name not in _LONG_RESULTS}
     return result
 
 

@@ -6,10 +6,10 @@ from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from tagsmith.core.jobs.intake import Intake
-from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.input_checks import InputChecks
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.jobs.spec import JobSpec, Promotion
-from tagsmith.core.jobs.workplace import Workplace
 
 S = TypeVar("S", bound=JobSpec)
 
@@ -69,9 +69,9 @@ class JobKind(Generic[S]):
     #: Examples by their name in the documentation.
     examples: Mapping[str, Example]
     #: Checks a posted job, in the transaction that stores it.
-    prepare: Callable[[S, Intake], Prepared]
+    prepare: Callable[[S, InputChecks], Prepared]
     #: Runs the job, in a worker.
-    run: Callable[[S, Workplace], Running]
+    run: Callable[[S, JobResources], JobRun]
     #: Returns the alias that the job moves, if any.
     promotion: Callable[[S], Promotion | None] = field(default=lambda _: None)
     #: Return the result as CSV, as learning curves in SVG, as a file; None if the kind does not have it.

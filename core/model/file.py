@@ -20,8 +20,8 @@ from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.features.columns.bags import NO_CELLS, BagIndex
 from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.index import Slots, columns_of_values
+from tagsmith.core.features.resolve import restored
 from tagsmith.core.features.resolved import BagTemplate
-from tagsmith.core.features.resolving import restored
 from tagsmith.core.model import matchers
 from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
 from tagsmith.core.model.use.usage import Usage

@@ -22,8 +22,8 @@ from tagsmith.core.features.index import (
     keys_of,
     slots_of,
 )
+from tagsmith.core.features.resolve import only
 from tagsmith.core.features.resolved import Features
-from tagsmith.core.features.resolving import only
 from tagsmith.core.features.templates.template import Template
 from tagsmith.core.learn.problem.problem import Compiled
 from tagsmith.core.learn.weights.scoring import Weights

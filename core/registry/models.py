@@ -20,7 +20,7 @@ from tagsmith.core.store.states import TERMINAL
 
 # The maximum of PostgreSQL's integer. The driver would fail for larger numbers.
 MAX_VERSION = 2**31 - 1
-#: The most names among which a similar one is looked for.
+#: Maximum number of names among which a similar one is searched.
 SUGGESTED_FROM = 1000
 
 _version = tables.model_version

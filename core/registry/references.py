@@ -41,7 +41,7 @@ class Target:
 
 
 def parse(text: str, pointer: str) -> Reference:
-    """Parse a reference, or raise Invalid. `pointer` is its place in the body."""
+    """Parse a reference, or raise Invalid. `pointer` is its location in the body."""
     match = _REFERENCE.fullmatch(text)
     if match is None:
         reason = "Must be name, name@alias or name:version. Names use lower-case letters, digits, '.', '_' and '-'."

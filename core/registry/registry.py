@@ -1,4 +1,4 @@
-"""Changes of what is served, each with its announcement.
+"""Changes of the served versions, each with its announcement.
 
 Every API process polls the generation of the registry. An announcement over Redis makes it look at once, so a change
 takes effect within milliseconds. The announcement is sent after the commit; without Redis the poll finds the change.
@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.registry import aliases, models
 from tagsmith.core.registry.aliases import AliasRow, MoveContext, RollbackTarget
 from tagsmith.core.registry.models import NewVersion, VersionRow
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import after_commit
 
 
@@ -80,9 +80,9 @@ class Registry:
         return state_of(conn, moved)
 
     def announce(self) -> None:
-        """Tell the API processes to look at the registry now."""
+        """Notify the API processes of a change."""
         if self._redis is not None:
-            wire.bump_registry(self._redis)
+            messages.bump_registry(self._redis)
 
 
 def alias_state(conn: Connection, model: str, alias: str, at: datetime | None = None) -> AliasState:

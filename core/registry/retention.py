@@ -47,8 +47,8 @@ def plan(conn: Connection, model: str, rules: RetentionRules) -> RemovalPlan:
     query = sa.select(_version.c.version, _version.c.size_bytes, _version.c.created_at)
     remove, keep = [], []
     rows = conn.execute(query.where(_version.c.model == model).order_by(_version.c.version.desc()))
-    for place, row in enumerate(rows):
-        newest = [f"one of the newest {rules.keep_last}"] if place < rules.keep_last else []
+    for index, row in enumerate(rows):
+        newest = [f"one of the newest {rules.keep_last}"] if index < rules.keep_last else []
         because = newest + reasons.get(row.version, [])
         if because:
             keep.append(RetainedVersion(row.version, because))

@@ -1,7 +1,7 @@
 """All configuration: read from the environment once and passed down.
 
-Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module that reads
-the environment. The descriptions and defaults of the fields are also the table in `docs/settings.md`.
+Each field of `Settings` is the environment variable `TAGSMITH_<FIELD>` in capitals. This is the only module of the
+server that reads the environment. The descriptions and defaults of the fields are also the table in `docs/settings.md`.
 """
 
 import ipaddress
@@ -105,14 +105,14 @@ Positive = Annotated[int, Field(gt=0), _POSITIVE]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _POSITIVE]
 Count = Annotated[int, Field(ge=0), Accepts("0 or more")]
 Port = Annotated[int, Field(ge=0, le=65535), Accepts("a port from 0 to 65535")]
-Folder = Annotated[Path, AfterValidator(_absolute)]
+Directory = Annotated[Path, AfterValidator(_absolute)]
 QueueNames = Annotated[str, AfterValidator(_queue_names), Accepts(f"some of {', '.join(QUEUES)}")]
 Hosts = Annotated[str, AfterValidator(_hosts), Accepts("hosts such as tags.example.org,[fd00::1]:8765")]
-DatabaseUrl = Annotated[str, AfterValidator(_database_url), Accepts("an address such as sqlite:///file.db")]
+DatabaseUrl = Annotated[str, AfterValidator(_database_url), Accepts("a URL such as sqlite:///file.db")]
 RedisUrl = Annotated[
     str,
     AfterValidator(_redis_url),
-    Accepts("an address such as redis://host:6379/0 or unix:///run/redis.sock"),
+    Accepts("a URL such as redis://host:6379/0 or unix:///run/redis.sock"),
 ]
 Access = Annotated[Literal["keys", "anyone-without-keys"], Accepts(f"{KEYS} or {ANYONE}")]
 Level = Annotated[LogLevel, BeforeValidator(_lower), Accepts(f"one of {', '.join(get_args(LogLevel))}")]
@@ -128,8 +128,10 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True, str_strip_whitespace=True
     )
 
-    host: str = Field(DEFAULT_HOST, description="Address the API listens on.")
-    port: Port = Field(DEFAULT_PORT, description="Port the API listens on; 0 lets the system choose one.")
+    host: str = Field(DEFAULT_HOST, description="Address that the API listens on.")
+    port: Port = Field(
+        DEFAULT_PORT, description="Port that the API listens on; 0 lets the system choose one."
+    )
     access: Access = Field(
         KEYS,
         description=(
@@ -139,39 +141,41 @@ class Settings(BaseSettings):
     allowed_hosts: Hosts = Field(
         "",
         description=(
-            "Hosts that requests may name besides loopback, separated by commas, each a name or address with or "
-            "without a port. Without keys in force no other host is accepted; with keys every host is, unless this "
-            "is set."
+            "Host names (with optional port, comma-separated) accepted in the `Host` header, in addition to loopback. "
+            "If empty: only loopback while keys are not required; any host once they are."
         ),
     )
-    data_dir: Folder = Field(
+    data_dir: Directory = Field(
         Path(".tagsmith"),
-        description="Folder of the embedded database, the private Redis and the model cache.",
+        description="Data directory: SQLite database, Redis files, model cache.",
     )
     database_url: DatabaseUrl = Field(
         default_factory=_default_database,
         repr=False,
-        description="SQLAlchemy address of the database. Default: an SQLite file in the data folder.",
+        description="SQLAlchemy URL of the database. Default: an SQLite file in the data directory.",
     )
     redis_url: RedisUrl | None = Field(
         None,
         repr=False,
         description=(
-            "Address of Redis: `redis://`, `rediss://` or `unix://`. Default: a private one that `tagsmith up`"
-            " starts and stops."
+            "Redis URL: `redis://`, `rediss://` or `unix://`. Default: a private Redis that `tagsmith up` starts and"
+            " stops."
         ),
     )
 
-    api_processes: Positive = Field(1, description="API processes that share the port.")
+    api_processes: Positive = Field(1, description="Number of API processes that share the port.")
     workers: Count = Field(
-        1, description="Worker processes; each runs one job at a time. 0 on a machine that only serves."
+        1,
+        description="Number of worker processes; each runs one job at a time. Set to 0 on machines that only serve.",
     )
     quick_workers: Count = Field(
         1,
-        description="Number of the workers of `tagsmith up` that run quick jobs only. The last worker always runs all.",
+        description=(
+            "Number of workers started by `tagsmith up` that take only quick jobs. At least one worker takes all jobs."
+        ),
     )
     worker_queues: QueueNames = Field(
-        "quick,slow", description="Queues a worker takes jobs from: `quick`, `slow` or both."
+        "quick,slow", description="Queues that a worker takes jobs from: `quick`, `slow` or both."
     )
     job_memory_bytes: Positive | None = Field(
         None,
@@ -183,14 +187,17 @@ class Settings(BaseSettings):
     max_queued_jobs: Positive = Field(10_000, description="Maximum number of queued jobs; more are refused.")
 
     max_upload_bytes: Positive = Field(
-        256 * MIB, description="Maximum size of an upload as it is sent, still compressed."
+        256 * MIB, description="Maximum size of an upload as sent, before decompression."
     )
     # Bounds what a gzip bomb can cost.
-    max_corpus_bytes: Positive = Field(1 * GIB, description="Maximum size of an upload after decompression.")
+    max_corpus_bytes: Positive = Field(
+        1 * GIB,
+        description="Maximum size of a corpus after decompression. Lexicons: 64 MiB or this, whichever is smaller.",
+    )
     # A /tag body of 1,000,000 tokens is about 10 MB.
     max_json_bytes: Positive = Field(32 * MIB, description="Maximum size of any JSON body.")
     # Real lines are under 1 KiB; this bounds what a file without newlines can cost.
-    max_line_bytes: Positive = Field(1 * MIB, description="Maximum length of one line of a corpus.")
+    max_line_bytes: Positive = Field(1 * MIB, description="Maximum length of one line of an upload.")
     max_tag_sentences: Positive = Field(
         100_000, description="Maximum number of sentences in one `/tag` request."
     )
@@ -200,8 +207,8 @@ class Settings(BaseSettings):
     max_requests_per_second: PositiveFloat = Field(
         2000.0,
         description=(
-            "Maximum request rate of one key, or of one address where no key is needed. Callers on the machine itself"
-            " that need no key are not limited."
+            "Maximum request rate per key, or per client address while keys are not required. Callers on loopback"
+            " without a key are not limited."
         ),
     )
     max_streams: Positive = Field(
@@ -217,25 +224,25 @@ class Settings(BaseSettings):
     )
 
     lease_seconds: PositiveFloat = Field(
-        30.0, description="Without a heartbeat for this long, a worker loses its job to another one."
+        30.0, description="A worker without a heartbeat for this long loses its job to another worker."
     )
     # A third of the lease, so that two lost heartbeats in a row do no harm.
     heartbeat_seconds: PositiveFloat = Field(
         10.0, description="Interval at which a worker renews its lease; shorter than the lease."
     )
     reaper_seconds: PositiveFloat = Field(
-        5.0, description="Interval at which each worker looks for lost and never-sent jobs."
+        5.0,
+        description="Interval at which each worker looks for jobs whose lease expired or whose message was not sent.",
     )
     checkpoint_seconds: PositiveFloat = Field(
         30.0,
         description=(
-            "Minimum time between checkpoints, which are stored at the end of a pass: the training time that a lost"
-            " worker costs."
+            "Minimum time between checkpoints. A lost worker repeats at most this much training plus one pass."
         ),
     )
 
     log_level: Level = Field(
-        "info", description="Threshold of the logs: `debug`, `info`, `warning` or `error`."
+        "info", description="Minimum level of log lines: `debug`, `info`, `warning` or `error`."
     )
 
     @classmethod
@@ -256,13 +263,13 @@ class Settings(BaseSettings):
     ) -> Self:
         """Read `TAGSMITH_*` from `environ`, by default that of the process. Unset or empty means the default.
 
-        `overrides` are fields that win over the environment, such as options of a command. None is no override.
+        `overrides` are fields that override the environment, such as options of a command. None means no override.
         """
         source = EnvSettingsSource(cls)
         texts = (os.environ if environ is None else environ).items()
         source.env_vars = {name.lower(): text.strip() for name, text in texts if text.strip()}
-        given = {name: value for name, value in (overrides or {}).items() if value is not None}
-        return cls(**{**source(), **given})
+        options = {name: value for name, value in (overrides or {}).items() if value is not None}
+        return cls(**{**source(), **options})
 
     def replace(self, **changes: object) -> Self:
         """Copy these settings with some fields changed, and validate the copy."""
@@ -288,12 +295,12 @@ class Settings(BaseSettings):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts that requests may name besides loopback."""
+        """Hosts accepted in the `Host` header, in addition to loopback."""
         return _split(self.allowed_hosts.lower())
 
     @property
     def cache_dir(self) -> Path:
-        """The folder of the model files that are served."""
+        """The directory of the model files that are served."""
         return self.data_dir / "cache"
 
     @property
@@ -320,13 +327,15 @@ class Settings(BaseSettings):
         if isinstance(values, Mapping):
             values = {name: value for name, value in values.items() if value != ""}
         try:
-            made = handler(values)
+            settings = handler(values)
         except ValidationError as error:
             # Not chained: pydantic's error adds nothing, and could show the input.
             raise _invalid(error.errors()[0]) from None
-        if made.heartbeat_seconds >= made.lease_seconds:
-            raise _refused("heartbeat_seconds", made.heartbeat_seconds, "shorter than lease_seconds")
-        return made
+        if settings.heartbeat_seconds >= settings.lease_seconds:
+            raise _invalid_value(
+                "heartbeat_seconds", settings.heartbeat_seconds, "shorter than lease_seconds"
+            )
+        return settings
 
 
 def trace_exporters(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -357,10 +366,10 @@ def _invalid(fault: ErrorDetails) -> Invalid:
         kind = fault["type"].removesuffix("_parsing")
         message = f"{_variable(name)} is {fault['input']!r}, which is not a valid {kind}."
         return Invalid(message, code="invalid_setting")
-    return _refused(name, fault["input"], _accepted(Settings.model_fields[name]) or fault["msg"])
+    return _invalid_value(name, fault["input"], _accepted(Settings.model_fields[name]) or fault["msg"])
 
 
-def _refused(name: str, value: object, accepted: str) -> Invalid:
+def _invalid_value(name: str, value: object, accepted: str) -> Invalid:
     variable = _variable(name)
     shown = f"is {value!r}; it must be" if Settings.model_fields[name].repr else "must be"
     return Invalid(f"{variable} {shown} {accepted}.", code="invalid_setting")

@@ -5,7 +5,7 @@ import importlib.metadata
 import subprocess
 from pathlib import Path
 
-#: Builds without a .git folder (images, wheels) can store the revision here.
+#: Builds without a .git directory (images, wheels) can store the revision here.
 REVISION_FILE = Path(__file__).resolve().parents[1] / "REVISION"
 GIT_TIMEOUT_S = 5.0
 

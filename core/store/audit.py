@@ -17,7 +17,7 @@ _KEY = paging.SortKey((_audit.c.at, _audit.c.id))
 class NewAuditEntry:
     """One change, to be recorded."""
 
-    #: Name and id of the key, or an address where keys are not in force.
+    #: Name and id of the key, or the client address if keys are not required.
     actor: str | None
     key_id: str | None
     method: str

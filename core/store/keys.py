@@ -19,7 +19,7 @@ from tagsmith.core.store.ids import ALPHABET, LENGTH, new_id
 
 SECRET_BYTES = 32
 #: Minimum interval between updates of `last_used_at`, so that not every request writes to the database.
-USED_EVERY = timedelta(minutes=1)
+USE_INTERVAL = timedelta(minutes=1)
 
 _key = tables.api_key
 _COLUMNS = [column for column in _key.c if column.name != "sha256"]
@@ -77,16 +77,16 @@ def create(
     """Create a key; return it with its token. The token cannot be read again later."""
     key_id, now = new_id("key"), clock.now(conn)
     token = f"{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    chosen = frozenset(scopes)
-    wanted = tuple(scope for scope in Scope if scope in chosen)
+    requested = frozenset(scopes)
+    ordered = tuple(scope for scope in Scope if scope in requested)
     expires_at = None if expires_in is None else now + expires_in
-    row = KeyRow(key_id, name, wanted, now, created_by, expires_at, None, None)
+    row = KeyRow(key_id, name, ordered, now, created_by, expires_at, None, None)
     conn.execute(
         _key.insert().values(
             id=row.id,
             name=row.name,
             sha256=_digest(token),
-            scopes=[scope.value for scope in wanted],
+            scopes=[scope.value for scope in ordered],
             created_at=now,
             created_by=created_by,
             expires_at=row.expires_at,
@@ -126,14 +126,14 @@ def revoke(conn: Connection, key_id: str) -> None:
     conn.execute(ending.values(revoked_at=clock.now(conn)))
 
 
-def used(conn: Connection, key_id: str) -> None:
-    """Record the use of a key, at most once per USED_EVERY."""
+def record_use(conn: Connection, key_id: str) -> None:
+    """Record the use of a key, at most once per USE_INTERVAL."""
     now = clock.now(conn)
-    due = sa.or_(_key.c.last_used_at.is_(None), _key.c.last_used_at <= now - USED_EVERY)
+    due = sa.or_(_key.c.last_used_at.is_(None), _key.c.last_used_at <= now - USE_INTERVAL)
     conn.execute(_key.update().where(_key.c.id == key_id, due).values(last_used_at=now))
 
 
-def any_made(conn: Connection) -> bool:
+def any_created(conn: Connection) -> bool:
     """Whether any key was ever created."""
     return conn.execute(sa.select(_key.c.id).limit(1)).first() is not None
 

@@ -1,4 +1,4 @@
-"""What rows of uploaded texts, corpora and lexicons, have in common: a blob, and jobs that may need it."""
+"""Shared code for rows of uploads (corpora and lexicons): their blob, and the jobs that need them."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from tagsmith.core.store.states import TERMINAL
 
 def missing(table: sa.Table, row_id: str) -> NotFound:
     """Build the error for a row that does not exist."""
-    return NotFound(f"there is no {table.name} {row_id}", code=f"{table.name}_not_found")
+    return NotFound(f"There is no {table.name} {row_id}.", code=f"{table.name}_not_found")
 
 
 def blob_id(conn: Connection, table: sa.Table, row_id: str) -> str:
@@ -23,13 +23,13 @@ def blob_id(conn: Connection, table: sa.Table, row_id: str) -> str:
 def hold(conn: Connection, table: sa.Table, row_ids: Iterable[str]) -> list[str]:
     """Keep rows from being deleted until the transaction ends; return their ids, each once."""
     # Pairs with `lock`.
-    wanted = list(dict.fromkeys(row_ids))
-    query = sa.select(table.c.id).where(table.c.id.in_(wanted))
+    ids = list(dict.fromkeys(row_ids))
+    query = sa.select(table.c.id).where(table.c.id.in_(ids))
     found = set(conn.scalars(query.with_for_update(read=True, key_share=True)))
-    for row_id in wanted:
+    for row_id in ids:
         if row_id not in found:
             raise missing(table, row_id)
-    return wanted
+    return ids
 
 
 def lock(conn: Connection, table: sa.Table, row_id: str) -> str:
@@ -48,9 +48,8 @@ def delete(conn: Connection, table: sa.Table, uses: sa.Table, row_id: str) -> No
     )
     user = conn.execute(users.limit(1)).scalar_one_or_none()
     if user is not None:
-        raise Conflict(
-            f"{table.name} {row_id} is needed by {user}, which has not ended", code=f"{table.name}_in_use"
-        )
+        message = f"The {table.name} {row_id} is needed by {user}, which has not ended. Cancel the job or wait for it."
+        raise Conflict(message, code=f"{table.name}_in_use")
     conn.execute(table.delete().where(table.c.id == row_id))
     _delete_unused(conn, table, blob)
 

@@ -4,7 +4,6 @@ Importing the engine takes a second, which is too long for a key press. The name
 therefore read from its sources.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
@@ -53,12 +52,6 @@ def corpora(incomplete: str = "") -> list[str]:
 def jobs(incomplete: str = "") -> list[str]:
     """The short ids of the newest jobs of the server."""
     return _starting(_of_server(lambda client: [job.id[-6:] for job in client.jobs()][:50]), incomplete)
-
-
-def suggestion(wrong: str, known: Iterable[str]) -> str | None:
-    """The known name that `wrong` most probably means."""
-    near = difflib.get_close_matches(wrong.lower(), list(known), n=1, cutoff=0.6)
-    return near[0] if near else None
 
 
 def _of_server(names: Callable[..., Sequence[str]]) -> Sequence[str]:

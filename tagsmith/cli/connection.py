@@ -1,6 +1,5 @@
 """The server behind a command, and how references are resolved: files, names, short ids."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 #: Uploads and the first request to a model that is not loaded take a while. Nothing takes longer than this.
 TIMEOUT_S = 60.0
-#: Characters of an id that are shown and accepted.
-SHORT_ID = 6
 
 
 @contextmanager
@@ -88,10 +85,8 @@ def uploaded(
     options: dict[str, str],
     name: str | None = None,
 ) -> "CorpusInfo":
-    """Upload a file. Its format is recognised by its content if it is not given."""
-    source, inner = recognition.plain_source(path)
-    chosen = format or recognition.format_of(path)
-    return client.upload(source, name or inner, chosen, options)
+    """Upload a file. The server recognises its format if it is not given."""
+    return client.upload(path, name or recognition.corpus_name(path), format, options)
 
 
 def version_of(client: "Client", reference: str) -> tuple[str, int]:
@@ -112,11 +107,6 @@ def version_of(client: "Client", reference: str) -> tuple[str, int]:
     if chosen is None:
         raise CommandError(f"{name} has no version. Train one with `tagsmith train`.")
     return name, chosen
-
-
-def wait_between_tries() -> None:
-    """Pause before a request is repeated."""
-    time.sleep(0.1)
 
 
 def _is_unknown(error: "ApiError") -> bool:

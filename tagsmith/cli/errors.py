@@ -1,11 +1,10 @@
 """Errors as one sentence, the places that are wrong, and what to do. A traceback is a bug."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagsmith.cli import complete
+from tagsmith.core.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from tagsmith.client import ApiError
@@ -40,7 +39,7 @@ class Shown:
 
 def unknown(what: str, wrong: str, known: Sequence[str], hint: str = "") -> CommandError:
     """The error for a name that does not exist, with the name that was probably meant."""
-    meant = complete.suggestion(wrong, known)
+    meant = did_you_mean(wrong, known)
     guess = f" Did you mean {meant}?" if meant else f" Known: {', '.join(known)}." if known else ""
     return CommandError(f'Unknown {what} "{wrong}".{guess}{f"  ({hint})" if hint else ""}')
 
@@ -64,8 +63,10 @@ def _of_typer(error: Exception) -> Shown | None:
     if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
         return None
     message = str(error.format_message()).replace("\n", " ").strip()
+    if not message:  # a group without a command: its help has been printed
+        return Shown("")
     wrong, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
-    if wrong and known and (meant := complete.suggestion(wrong, known)):
+    if wrong and known and (meant := did_you_mean(wrong, known)):
         message = f"No such option {wrong}. Did you mean {meant}?"
     context = getattr(error, "ctx", None)
     places = [f"See: {context.command_path} --help"] if context is not None else []
@@ -86,7 +87,7 @@ def _of_core(error: Exception) -> Shown | None:
         )
         for fault in error.faults
     ]
-    return Shown(_suggested(str(error.message), places), _limited(places))
+    return Shown(_sentence(str(error.message)), _limited(places))
 
 
 def _of_files(error: Exception) -> Shown | None:
@@ -147,7 +148,7 @@ def _problem(error: "ApiError") -> Shown:
     internal = error.status >= 500
     if internal and error.request_id:
         places.append(f"request {error.request_id}")
-    message = _suggested(error.detail, places)
+    message = _sentence(error.detail)
     return Shown(message, _limited(places), FAILURE if internal else USER_ERROR)
 
 
@@ -171,13 +172,5 @@ def _limited(places: Sequence[str]) -> tuple[str, ...]:
     return (*places[:MAX_PLACES], *([f"and {rest} more"] if rest > 0 else []))
 
 
-def _suggested(message: str, places: list[str]) -> str:
-    """Shorten pydantic's list of expected names to the one that was probably meant."""
-    for number, place in enumerate(places):
-        found = re.match(r"(.*?): Input tag '(.*?)' found using .* expected tags: (.*)$", place, re.DOTALL)
-        if found:
-            known = re.findall(r"'([^']+)'", found[3])
-            meant = complete.suggestion(found[2], known)
-            guess = f"Did you mean {meant}?" if meant else f"Known: {', '.join(known)}."
-            places[number] = f'{found[1]}: unknown "{found[2]}". {guess}'
+def _sentence(message: str) -> str:
     return message if message.endswith((".", "?", "!")) else f"{message}."

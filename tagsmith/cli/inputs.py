@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ Rows = list[list[str]]
 def opened(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file, or standard input. A person who waits at a terminal is told what is expected."""
     if path is not None and str(path) != "-":
-        with recognition.opened(path) as file:
+        with path.open("rb") as file:
             yield file
         return
     if sys.stdin.isatty():
@@ -27,15 +28,14 @@ def opened(path: Path | None) -> Iterator[IO[bytes]]:
 
 
 def head_of(source: IO[bytes]) -> tuple[bytes, Iterable[bytes]]:
-    """Return the beginning of a stream, and all of the stream as blocks."""
-    head = source.read(HEAD_BYTES)
-
-    def blocks() -> Iterator[bytes]:
-        yield head
-        while block := source.read(1 << 20):
-            yield block
-
-    return head, blocks()
+    """Return the beginning of a stream, and all of the stream as blocks, decompressed."""
+    blocks = recognition.decoded(source)
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= HEAD_BYTES:
+            break
+    return head[:HEAD_BYTES], chain([head], blocks)
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[str]:

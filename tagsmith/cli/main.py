@@ -89,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = errors.shown(error)
         if found is None:
             raise
-        output.print_error(found)
+        if found.message:
+            output.print_error(found)
         return found.exit_code
     return code if isinstance(code, int) else 0

@@ -6,7 +6,6 @@ Groups of options that several commands share are base classes.
 
 import dataclasses
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,9 +169,8 @@ def command(
     return register
 
 
-def group(name: str, help: str) -> typer.Typer:  # noqa: A002  # typer's own word
+def group(help: str) -> typer.Typer:  # noqa: A002  # typer's own word
     """Return a group of commands that shows its help when it is called without one."""
-    del name
     return typer.Typer(help=help, no_args_is_help=True, rich_markup_mode="rich")
 
 
@@ -183,8 +181,3 @@ def _ordered(kind: type[Any]) -> list[dataclasses.Field[Any]]:
     for each in kind.__mro__:
         names |= dict.fromkeys(name for name in vars(each).get("__annotations__", {}) if name in fields)
     return [fields[name] for name in names]
-
-
-def is_terminal() -> bool:
-    """Whether a person reads standard output."""
-    return sys.stdout.isatty()

@@ -1,19 +1,18 @@
-"""What a file is: compressed or not, which format, raw text or columns. Recognised by content."""
+"""What a file is: compressed or not, raw text or columns, templates of which syntax. Recognised by content."""
 
-import bz2
-import gzip
-import io
 import json
-import lzma
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Literal
 
 #: Suffixes that a path of a corpus has, and a name of a corpus has not.
 SUFFIXES = frozenset(
-    ".conll .conllu .txt .tsv .iob .iob2 .bio .json .jsonl .ndjson .crfsuite .zip .gz .zst .xz .bz2".split()
+    ".conll .conllu .txt .tsv .iob .iob2 .bio .json .jsonl .ndjson .crfsuite .zip .gz .zst .xz".split()
 )
+BLOCK_BYTES = 1 << 20
+#: Files are trusted more than uploads: only memory limits them.
+MAX_DECODED_BYTES = 1 << 40
 #: How much of a file is looked at.
 HEAD_BYTES = 1 << 16
 #: Lines of one width that make columns out of what could be text.
@@ -21,55 +20,22 @@ LEAST_LINES = 3
 
 Content = Literal["text", "columns", "ndjson", "conllu"]
 
-_COMPRESSED = re.compile(r"\.(gz|zst|xz|bz2)$")
+_COMPRESSED = re.compile(r"\.(gz|zst|xz|zip)$")
 _CONLLU_ROW = re.compile(r"\d+([-.]\d+)?\t")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
-def opened(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed if its first bytes say that it is compressed."""
-    with path.open("rb") as file:
-        start = file.read(8)
-    for magic, opener in _OPENERS.items():
-        if start.startswith(magic):
-            return cast(IO[bytes], opener(path))
-    return path.open("rb")
+def decoded(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of a file in blocks, decompressed if its first bytes say that it is compressed."""
+    from tagsmith.core.corpus import content_encoding  # noqa: PLC0415
+
+    blocks = iter(lambda: file.read(BLOCK_BYTES), b"")
+    return content_encoding.decoded(blocks, None, max_decoded_bytes=MAX_DECODED_BYTES, recognise=True)
 
 
-def plain_source(path: Path) -> tuple[Path | bytes, str]:
-    """Return what to upload of a file, and its name without suffixes. The client sends gzip and zstd as they are."""
+def corpus_name(path: Path) -> str:
+    """The name of a corpus that is uploaded from a file: the name of the file without suffixes."""
     name = _COMPRESSED.sub("", path.name)
-    stem = Path(name).stem or name
-    if path.suffix in (".xz", ".bz2"):
-        with opened(path) as file:
-            return file.read(), stem
-    return path, stem
-
-
-def format_of(path: Path) -> str:
-    """The format of a labelled corpus."""
-    with opened(path) as file:
-        return format_of_head(file.read(HEAD_BYTES))
-
-
-def format_of_head(head: bytes) -> str:
-    """The format of a labelled corpus with this beginning; conll when in doubt."""
-    if head.startswith(b"PK"):
-        return "brat"
-    lines = _lines(head)
-    if not lines:
-        return "conll"
-    if _is_json(lines[0]) or _is_conllu(lines):
-        return "ndjson" if _is_json(lines[0]) else "conllu"
-    rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    if rows and all(len(row) > 1 for row in rows):
-        attributes = [cell for row in rows for cell in row[1:] if cell]
-        if attributes and sum("=" in cell for cell in attributes) > 0.8 * len(attributes):
-            return "crfsuite"
-    widths = {len(line.split()) for line in lines}
-    if len(widths) > 2 and len(_CJK.findall("".join(lines))) > sum(map(len, lines)) // 3:
-        return "segmented"
-    return "conll"
+    return Path(name).stem or name
 
 
 def content_of(head: bytes, columns: int | None = None) -> Content:
@@ -98,22 +64,6 @@ def template_syntax(text: str) -> str:
     own = any(line.startswith("*") or re.search(r"%[tmTMX]\[|%x\[@", line, re.ASCII) for line in lines)
     lower = any(line[0] in "ub" for line in lines)
     return "wapiti" if own or lower else "crf++"
-
-
-def _zstd(path: Path) -> IO[bytes]:
-    import zstandard  # noqa: PLC0415
-
-    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as reader:
-        return io.BytesIO(reader.read())
-
-
-#: How to open compressed files, by their first bytes.
-_OPENERS: dict[bytes, Callable[[Path], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\x00": lzma.open,
-    b"BZh": bz2.open,
-    b"\x28\xb5\x2f\xfd": _zstd,
-}
 
 
 def _lines(head: bytes) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from tagsmith.cli import complete, recognition
 from tagsmith.cli.errors import CommandError, unknown
 from tagsmith.cli.options import FeatureOptions
+from tagsmith.core.base.suggest import did_you_mean
 
 DEFAULT_TRAINER = "sgd-l1"
 
@@ -18,7 +19,7 @@ def base(options: FeatureOptions) -> dict[str, Any]:
         raise CommandError("Give --preset or --template, not both.")
     if options.preset is not None:
         known = complete.presets()
-        if options.preset not in known and complete.suggestion(options.preset, known):
+        if options.preset not in known and did_you_mean(options.preset, known):
             raise unknown("preset", options.preset, known)
         spec["features"] = _without(spec.get("features"), "templates", "syntax") | {"preset": options.preset}
     if options.template is not None:
@@ -45,7 +46,7 @@ def with_trainer(spec: dict[str, Any], kind: str | None, passes: int | None) -> 
 def checked_trainer(kind: str) -> str:
     """Return the kind of a trainer, or say which one was meant. A server may know more kinds than this program."""
     known = complete.trainers()
-    if kind not in known and complete.suggestion(kind, known) is not None:
+    if kind not in known and did_you_mean(kind, known) is not None:
         raise unknown("trainer", kind, known, f"tagsmith trainers lists all {len(known)}")
     return kind
 

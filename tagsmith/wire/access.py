@@ -50,7 +50,7 @@ class AuditEntry(WireResponse):
     id: str
     at: datetime
     actor: str | None = Field(
-        description="Name and id of the key; the client's address where keys are not in force."
+        description="Name and id of the key; the client address if keys are not required."
     )
     key_id: str | None
     method: str

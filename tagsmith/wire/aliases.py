@@ -57,17 +57,17 @@ class AliasMove(WireRequest):
     @classmethod
     def _require_reason_to_force(cls, reason: str | None, info: ValidationInfo) -> str | None:
         if info.data.get("force") and not (reason or "").strip():
-            raise ValueError("a move that is forced needs a reason")
+            raise ValueError("A forced move needs a reason.")
         return reason
 
 
 def _point(value: Any) -> Any:
     """Read a point of the history: the number of a move, or a time with its zone."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError("must be the number of a move, or a time such as 2026-01-31T08:00:00Z")  # noqa: TRY004  # pydantic takes no other
+        raise ValueError("Give the number of a move, or a time such as 2026-01-31T08:00:00Z.")  # noqa: TRY004  # pydantic takes no other
     if isinstance(value, int):
         if not 1 <= value <= MAX_NUMBER:
-            raise ValueError("moves are numbered from 1")
+            raise ValueError("Moves are numbered from 1.")
         return value
     try:
         when = datetime.fromisoformat(value)
@@ -75,7 +75,7 @@ def _point(value: Any) -> Any:
     except (ValueError, OverflowError):
         aware = None
     if aware is None:
-        raise ValueError("must be a time with its zone, such as 2026-01-31T08:00:00Z")
+        raise ValueError("Give a time with its zone, such as 2026-01-31T08:00:00Z.")
     return aware
 
 
@@ -105,5 +105,5 @@ class AliasRollback(WireRequest):
     @model_validator(mode="after")
     def _allow_steps_or_point(self) -> "AliasRollback":
         if self.steps is not None and self.to is not None:
-            raise ValueError("give steps or to, not both")
+            raise ValueError("Give `steps` or `to`, not both.")
         return self

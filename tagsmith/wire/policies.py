@@ -40,9 +40,9 @@ class PromotionPolicy(WireRequest):
     def _check_rules(self) -> "PromotionPolicy":
         drops = self.max_drop is not None or self.max_type_drop is not None
         if self.minimum is None and not drops:
-            raise ValueError("give a minimum, a max_drop or a max_type_drop")
+            raise ValueError("Give `minimum`, `max_drop` or `max_type_drop`.")
         if drops and self.corpus is None:
-            raise ValueError("a drop is one on a corpus that all versions are evaluated on: give corpus")
+            raise ValueError("A drop needs a corpus on which all versions are evaluated. Give `corpus`.")
         return self
 
 
@@ -74,7 +74,7 @@ class NewPolicy(WireRequest):
     @model_validator(mode="after")
     def _require_a_rule(self) -> "NewPolicy":
         if self.promotion is None and self.retention is None:
-            raise ValueError("give promotion, retention or both; DELETE removes the policy")
+            raise ValueError("Give `promotion`, `retention` or both. DELETE removes the policy.")
         return self
 
 

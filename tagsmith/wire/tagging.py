@@ -36,6 +36,11 @@ class TokenizerSpec(WireRequest):
         description="Parts that `words` splits from words, as the training corpus does.",
         examples=[["'s"]],
     )
+    sentences: Literal["rules", "lines"] | None = Field(
+        None,
+        description="What ends a sentence: rules for stops, and line breaks; or line breaks only, for models whose "
+        "training sequences have stops inside, such as references.",
+    )
 
 
 class TagConstraints(WireRequest):

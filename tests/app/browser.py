@@ -238,9 +238,9 @@ class Tab:
         self.call("Input.dispatchKeyEvent", type="keyDown", **named, **({"text": text} if text else {}))
         self.call("Input.dispatchKeyEvent", type="keyUp", **named)
 
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        """Store what is seen as PNG: what fits the window, or the whole page."""
-        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path: Path) -> None:
+        """Store what is seen as PNG."""
+        told = self.call("Page.captureScreenshot", format="png")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(told["data"]))
 

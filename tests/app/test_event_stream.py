@@ -14,7 +14,7 @@ from tagsmith.app.jobs import stream
 from tagsmith.client import Client
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.jobs.events import Draft
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.wire import JobEvent
@@ -42,10 +42,10 @@ class Worker:
         with self.database.write() as conn:
             made = events.append(conn, self.job_id, [draft])
         if publish:
-            wire.publish_event(self.redis, self.job_id, made[0].as_dict())
+            messages.publish_event(self.redis, self.job_id, made[0].as_dict())
 
     def tick(self, fraction: float) -> None:
-        wire.publish_tick(self.redis, self.job_id, {"fraction": fraction})
+        messages.publish_tick(self.redis, self.job_id, {"fraction": fraction})
 
     def end(self, *, publish: bool = True) -> None:
         with self.database.write() as conn:
@@ -60,7 +60,7 @@ class Worker:
         with self.database.read() as conn:
             last = jobs.get(conn, self.job_id).last_seq
             event = events.after(conn, self.job_id, last - 1, 1)[0]
-        wire.publish_event(self.redis, self.job_id, event.as_dict())
+        messages.publish_event(self.redis, self.job_id, event.as_dict())
 
 
 class Watcher:
@@ -127,7 +127,7 @@ def test_a_finished_job_is_replayed_whole_and_the_stream_ends(server: ThreadServ
     for number in range(1, 4):
         worker.step(number)
     worker.end()
-    worker.redis.delete(wire.stream_key(worker.job_id))  # Redis forgot; SQL did not
+    worker.redis.delete(messages.stream_key(worker.job_id))  # Redis forgot; SQL did not
     with raw_stream(server.url, worker.job_id) as lines:
         frames = "\n".join(lines).split("\n\n")
     assert frames[0] == "retry: 3000"

@@ -108,8 +108,13 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
         ({"sentence": ["a"] * 501}, "invalid_request", "/sentence", "1 to 500 tokens"),
         ({"sentence": ["a", 3]}, "invalid_request", "/sentence/1", "a string"),
         ({"sentence": ["a", "b" * 1001]}, "invalid_request", "/sentence/1", "at most 1000 characters"),
-        ({"sentence": ["a", ["b"]]}, "invalid_request", "/sentence/1", "all strings or all rows"),
-        ({"sentence": [["a", "b"], ["a"]]}, "invalid_request", "/sentence/1", "1 columns, the first one 2"),
+        ({"sentence": ["a", ["b"]]}, "invalid_request", "/sentence/1", "or all must be rows of columns"),
+        (
+            {"sentence": [["a", "b"], ["a"]]},
+            "invalid_request",
+            "/sentence/1",
+            "1 columns, and the first one has 2",
+        ),
         ({"sentence": [["a", "b"], ["a", None]]}, "invalid_request", "/sentence/1/1", "a string"),
         ({"sentence": [[]]}, "invalid_request", "/sentence/0", "1 to 256 columns"),
         (
@@ -173,12 +178,12 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             {"sentence": ["a"], "features": {"preset": "nose"}},
             "invalid_spec",
             "/features/preset",
-            "'chunking'",
+            "Known: chunking",
         ),
         ({"sentence": ["a"], "features": {"syntax": "wapiti"}}, "invalid_spec", "/features", "given as text"),
-        ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "unknown corpus"),
+        ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "XXX"),
         ({"sentence": ["a"], "corpus": "no\tne"}, "invalid_spec", "/corpus", "pattern"),
-        ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "not permitted"),
+        ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "XXX"),
     ],
 )
 def test_what_is_wrong_is_pointed_at(

@@ -47,8 +47,8 @@ def test_without_redis_it_is_degraded_but_ready_and_says_what_still_works(
         assert response.json()["checks"]["redis"] == {
             "ok": False,
             "fatal": False,
-            "detail": "Redis does not answer: tagging and every stored record work without it; "
-            "jobs start later, live events come by polling",
+            "detail": "Redis does not respond: tagging and stored data work without it; "
+            "jobs start later, and live events are polled",
         }
         own_redis.start()
         wait_until(
@@ -72,7 +72,7 @@ def test_a_database_that_is_away_makes_it_unready_and_requests_503(tmp_path: Pat
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     with ThreadServer(Settings(data_dir=tmp_path, database_url=nowhere)) as server:
         response = httpx.get(f"{server.url}/readyz", timeout=10)
-        assert_problem(response, 503, "not_ready", parameter="database", reason="does not answer")
+        assert_problem(response, 503, "not_ready", parameter="database", reason="does not respond")
         response = httpx.get(f"{server.url}/corpora", timeout=10)
         assert_problem(response, 503, "database_unavailable")
         assert response.headers["retry-after"] == "1"

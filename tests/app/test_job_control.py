@@ -5,7 +5,7 @@ import pytest
 
 from tagsmith.client import Client
 from tagsmith.core.jobs import jobs
-from tagsmith.core.service import queues, wire
+from tagsmith.core.service import messages, queues
 from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import assert_problem
@@ -45,10 +45,10 @@ def test_a_resumed_job_is_sent_to_the_workers(
 ) -> None:
     job = client.train(samples.spec(corpus_id))
     client.pause(job.id)
-    redis = wire.connect(redis_url)
+    redis = messages.connect(redis_url)
     redis.delete(*queues.QUEUES)
     client.resume(job.id)
-    assert wire.waiting(redis) == {job.id}
+    assert messages.waiting(redis) == {job.id}
     with database.read() as conn:
         assert jobs.get(conn, job.id).sent_at is not None
 
@@ -88,7 +88,7 @@ def test_what_the_state_does_not_allow_is_a_conflict(
     bring_to(state, database, job.id)
     before = client.job(job.id)
     problem = assert_problem(http.post(f"/jobs/{job.id}/{wish}"), 409, "illegal_transition")
-    assert problem["detail"] == f"cannot {wish} {job.id}: it is {state}"
+    assert problem["detail"] == f"Cannot {wish} job {job.id}, because it is {state}."
     assert client.job(job.id) == before
 
 

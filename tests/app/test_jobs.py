@@ -10,7 +10,7 @@ from tagsmith.client import Client
 from tagsmith.core.jobs import jobs
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -25,7 +25,7 @@ def corpus_id(server: ThreadServer) -> str:
 
 def queued(redis_url: str) -> frozenset[str]:
     with redis.Redis.from_url(redis_url) as broker:
-        waiting = wire.waiting(broker)
+        waiting = messages.waiting(broker)
     assert waiting is not None
     return waiting
 

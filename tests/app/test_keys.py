@@ -8,8 +8,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from tagsmith.app.keys import ring
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys import cache as key_cache
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.client import ApiError, Client
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.registry import models
@@ -177,12 +177,12 @@ def test_last_use_is_noted_at_most_once_a_minute(callers: Callers, database: Dat
     wait_until(lambda: noted() is not None, "the use to be noted")
     first = noted()
     with database.write() as conn:
-        keys.used(conn, id_of(token))
+        keys.record_use(conn, id_of(token))
     assert noted() == first
     with database.write() as conn:
         long_ago = keys.get(conn, id_of(token)).created_at - timedelta(minutes=2)
         conn.execute(tables.api_key.update().values(last_used_at=long_ago))
-        keys.used(conn, id_of(token))
+        keys.record_use(conn, id_of(token))
     assert noted() != long_ago
 
 
@@ -235,24 +235,24 @@ def test_a_server_elsewhere_asks_for_a_key_from_its_first_request(
 def test_a_key_that_was_valid_stays_so_for_a_while_when_the_database_is_lost(
     postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ring, "FRESH_S", 0.0)
+    monkeypatch.setattr(key_cache, "FRESH_S", 0.0)
     url = postgres_databases.create(migrate.upgrade)
     database = Database(url)
     with database.write() as conn:
         key, token = keys.create(conn, "shop", [Scope.READ])
 
     async def play() -> None:
-        keyring = Keyring(database, Settings(database_url=url))
-        assert await keyring.key_of(token) is not None
+        cache = KeyCache(database, Settings(database_url=url))
+        assert await cache.key_of(token) is not None
         postgres_databases.drop(url)
-        known = await keyring.key_of(token)
+        known = await cache.key_of(token)
         assert known is not None
         assert known.id == key.id
         with pytest.raises(Unavailable):
-            await keyring.key_of("key_other_secret")
-        monkeypatch.setattr(ring, "STALE_S", 0.0)
+            await cache.key_of("key_other_secret")
+        monkeypatch.setattr(key_cache, "STALE_S", 0.0)
         with pytest.raises(Unavailable):
-            await keyring.key_of(token)
+            await cache.key_of(token)
 
     asyncio.run(play())
     database.dispose()

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from tagsmith.app.http import limits
 from tagsmith.app.http.limits import RateLimiter
-from tagsmith.app.http.middleware.gate import counted
+from tagsmith.app.http.middleware.access_control import rate_limit_key
 from tagsmith.app.http.problems import TooMany
 from tagsmith.core.jobs import jobs
 from tagsmith.core.service.settings import Settings
@@ -73,16 +73,16 @@ def test_without_redis_each_process_gives_its_share_and_does_not_wait_for_it_aga
             limiter = RateLimiter(redis, settings)
             assert (await taken(limiter, "key_a", 3))[0] == 3
             own_redis.stop()
-            monkeypatch.setattr(limits, "AWAY_S", 3600.0)
+            monkeypatch.setattr(limits, "OUTAGE_PAUSE_S", 3600.0)
             asked = 0
-            ask = limiter._ask
+            ask = limiter._grant
 
             async def counting(*arguments: Any) -> Any:
                 nonlocal asked
                 asked += 1
                 return await ask(*arguments)
 
-            monkeypatch.setattr(limiter, "_ask", counting)
+            monkeypatch.setattr(limiter, "_grant", counting)
             began = time.monotonic()
             done, wait_s = await taken(limiter, "key_a", 200)
             assert 10 <= done <= 12 + 10 * (time.monotonic() - began)
@@ -102,7 +102,7 @@ def test_without_redis_each_process_gives_its_share_and_does_not_wait_for_it_aga
     ],
 )  # fmt: skip
 def test_without_a_key_an_address_is_counted_and_this_machine_is_not(address: str, name: str | None) -> None:
-    assert counted({"client": (address, 1)}, None) == name
+    assert rate_limit_key({"client": (address, 1)}, None) == name
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 from redis.asyncio import Redis
 
 from tagsmith.app.jobs.live import QUEUE_LENGTH, LiveEvent, LiveEvents, News, Resync, Tick, Watch
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 
 
 def test_a_watcher_that_falls_far_behind_is_told_so_in_place_of_what_it_missed() -> None:
@@ -31,7 +31,7 @@ def test_an_entry_that_cannot_be_read_counts_as_missed_and_the_next_is_heard(red
                 attached = await watch.next(60)
                 assert isinstance(attached, Resync)
                 for fields in ({"event": "{"}, {"event": "{}"}, {"event": json.dumps({"seq": 7})}):
-                    await redis.xadd(wire.stream_key("job_x"), fields)
+                    await redis.xadd(messages.stream_key("job_x"), fields)
                 heard = [await watch.next(60) for _ in range(3)]
             reading.cancel()
             return heard

@@ -43,8 +43,8 @@ def scraped(url: str) -> dict[str, float]:
     families = list(text_string_to_metric_families(response.text))
     for family in families:
         full_name = f"{family.name}_total" if family.type == "counter" else family.name
-        assert names.ABOUT[full_name].kind == family.type
-        assert names.ABOUT[full_name].help == family.documentation
+        assert names.METRICS[full_name].kind == family.type
+        assert names.METRICS[full_name].help == family.documentation
     return {series(each.name, each.labels): each.value for family in families for each in family.samples}
 
 
@@ -196,9 +196,9 @@ def test_gauges_of_a_process_that_ended_are_not_counted(tmp_path: Path) -> None:
     ended.totals.gauges["streams"] = 4
     ended.count("tags", "m")
     ended.save(ended.totals.dump())
-    assert running.others().gauges == {"streams": 4}
+    assert running.sum_of_other_processes().gauges == {"streams": 4}
     ended.close()
-    assert running.others() == Totals({("tags", ("m",)): 1}, {}, {})
+    assert running.sum_of_other_processes() == Totals({("tags", ("m",)): 1}, {}, {})
     again = Meters(tmp_path)
     again.open()
     assert again.totals == Totals({("tags", ("m",)): 1}, {}, {})
@@ -212,7 +212,7 @@ def test_without_a_place_to_write_a_process_counts_for_itself(tmp_path: Path) ->
     alone.open()
     alone.count("tags", "m")
     alone.save(alone.totals.dump())
-    assert alone.others() == Totals()
+    assert alone.sum_of_other_processes() == Totals()
     alone.close()
 
 

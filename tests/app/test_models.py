@@ -62,6 +62,7 @@ def test_a_version_tells_all_that_is_known_of_it(http: httpx.Client, publish: Pu
         "seed": 1,
         "code_version": "0.1.0",
         "job_id": "job_x",
+        "signature": None,  # the bytes are no model file
     }
     assert_problem(http.get("/models/told/versions/2"), 404, "version_not_found")
 

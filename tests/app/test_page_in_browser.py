@@ -259,9 +259,9 @@ def test_a_job_that_ended_meanwhile_cannot_be_cancelled_and_the_page_says_so(
     tab.wait("document.querySelector('dialog[open]')")
     until(client, job.id, "succeeded")
     tab.click(DO)
-    assert "cannot cancel" in tab.text(".view .notice")
+    assert "Cannot cancel" in tab.text(".view .notice")
     tab.wait("document.querySelector('.state.succeeded')")
-    assert "cannot cancel" in tab.text(".view .notice")
+    assert "Cannot cancel" in tab.text(".view .notice")
     assert client.job(job.id).state == "succeeded"
 
 

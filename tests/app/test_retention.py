@@ -122,8 +122,8 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
             raise RuntimeError("no such thing")
 
         monkeypatch.setattr("tagsmith.core.store.idempotency.clean", broken)
-        monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
-        keeping = asyncio.create_task(housekeeping.keep_clean(database))
+        monkeypatch.setattr(housekeeping, "INTERVAL_S", 0.01)
+        keeping = asyncio.create_task(housekeeping.run_cleanup(database))
         await second.wait()
         keeping.cancel()
 
@@ -133,7 +133,7 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
     said = {
         (record.message, record.__dict__["what"]) for record in caplog.records if "what" in record.__dict__
     }
-    assert said >= {("tidying up failed", "responses"), ("tidied up", "versions")}
+    assert said >= {("clean-up failed", "responses"), ("cleaned up", "versions")}
     client.delete_policy("chores")
 
 

@@ -15,14 +15,14 @@ from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.service.settings import Settings
 
 
-def make(code: str, output: io.StringIO, rundir: RunDir | None = None, stop_deadline_s: float = 5.0) -> Child:
+def make(code: str, output: io.StringIO, rundir: RunDir | None = None, stop_timeout_s: float = 5.0) -> Child:
     environment = Settings.from_env({}).child_environment()
-    spec = ChildSpec("probe", (sys.executable, "-c", code), environment, stop_deadline_s)
+    spec = ChildSpec("probe", (sys.executable, "-c", code), environment, stop_timeout_s)
     return Child(spec, Console(output), rundir)
 
 
-async def until(condition: Callable[[], bool], deadline_s: float = 60.0) -> None:
-    end = time.monotonic() + deadline_s
+async def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         await asyncio.sleep(0.01)
@@ -45,7 +45,7 @@ def test_a_line_without_end_is_passed_on_in_pieces_and_loses_nothing() -> None:
 
 
 def test_a_dead_child_is_started_again_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(children, "MIN_RESTART_DELAY_S", 0.05)
     output = io.StringIO()
 
     async def play() -> None:
@@ -67,7 +67,7 @@ def test_a_child_that_ignores_sigterm_is_killed_at_its_deadline() -> None:
     )
 
     async def play() -> float:
-        child = make(code, output, stop_deadline_s=0.3)
+        child = make(code, output, stop_timeout_s=0.3)
         child.start()
         await until(lambda: "ready" in output.getvalue())
         began = time.monotonic()

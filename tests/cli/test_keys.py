@@ -47,8 +47,8 @@ def test_the_first_key_is_made_before_anything_was_started(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("create", "--scope", "tag"), "first key needs --scope admin"),
-        (("create", "--scope", "root"), "unknown scope 'root'"),
+        (("create", "--scope", "tag"), "The first key must have the scope `admin`."),
+        (("create", "--scope", "root"), "Unknown scope 'root'. Use one of: read, tag"),
         (("create", "--scope", "admin", "--expires-in-days", "nan"), "--expires-in-days must be"),
         (("revoke", "key_none"), "There is no key key_none."),
     ],
@@ -66,7 +66,7 @@ def test_without_a_key_the_server_refuses_to_listen_to_others(
 ) -> None:
     assert main([command, "--host", "0.0.0.0", "--port", "0", "--data-dir", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "refusing to listen on 0.0.0.0" in said
+    assert "0.0.0.0 is reachable from other machines" in said
     assert f"--access {ANYONE}" in said
 
 
@@ -74,13 +74,15 @@ def test_a_usable_key_or_saying_so_in_words_lets_it_listen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def place(host: str, **others: str) -> None:
-        cli_keys.check_place(Settings.from_env({}, {"data_dir": tmp_path, "host": host, **others}))
+        cli_keys.require_key_unless_loopback(
+            Settings.from_env({}, {"data_dir": tmp_path, "host": host, **others})
+        )
 
     for host in ("127.0.0.1", "127.3.2.1", "::1", "localhost"):
         place(host)
     place("0.0.0.0", access=ANYONE)
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
-        with pytest.raises(Conflict, match="refusing to listen"):
+        with pytest.raises(Conflict, match="reachable from other machines"):
             place(host)
     assert run(tmp_path, "create", "--scope", "admin") == 0
     key_id = capsys.readouterr().out[:30]

@@ -24,6 +24,16 @@ def test_version_names_the_package_and_the_revision(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("tagsmith 0.1.0")
 
 
+@pytest.mark.parametrize("arguments", [[], ["corpora"], ["models"]])
+def test_a_group_without_a_command_shows_its_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert f"Usage: {' '.join(['tagsmith', *arguments])} [OPTIONS] COMMAND" in said.out
+    assert said.err == ""
+
+
 def test_the_installed_command_is_the_module() -> None:
     command = Path(sys.executable).parent / "tagsmith"
     done = subprocess.run([str(command), "version"], capture_output=True, text=True, check=True)
@@ -65,14 +75,14 @@ def test_a_wrong_setting_is_a_sentence_and_not_a_traceback(
 def test_up_refuses_a_data_directory_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunDir(tmp_path).claimed():
         assert main(["up", "--port", "0", "--data-dir", str(tmp_path)]) == 2
-    assert f"another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
+    assert f"Another tagsmith (pid {os.getpid()})" in capsys.readouterr().err
 
 
 def test_up_refuses_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["up", "--port", str(port), "--data-dir", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (f"cannot listen on 127.0.0.1 port {port}: Address already in use.\n")
+    assert capsys.readouterr().err == (f"Cannot listen on 127.0.0.1 port {port}: Address already in use.\n")
 
 
 def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp_path: Path) -> None:
@@ -87,7 +97,7 @@ def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp
         timeout=60,
     )
     assert done.returncode == 2
-    assert "the database could not be migrated" in done.stderr
+    assert "The database could not be migrated." in done.stderr
     assert "bye bye" in done.stdout  # Redis said so: it was stopped, not abandoned
 
 
@@ -102,3 +112,18 @@ def test_migrate_can_be_run_again_and_again(tmp_path: Path) -> None:
     assert main(["migrate", "--data-dir", str(tmp_path)]) == 0
     assert main(["migrate", "--data-dir", str(tmp_path)]) == 0
     assert (tmp_path / "tagsmith.db").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "wanted"), [("mod", 1, ["models"]), ("train x --trainer sgd-", 4, ["sgd-l1"])]
+)
+def test_the_shell_completes_commands_and_trainers(words: str, place: int, wanted: list[str]) -> None:
+    variables = {"COMP_WORDS": f"tagsmith {words}", "COMP_CWORD": str(place)}
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "tagsmith")],
+        env={**os.environ, **variables, "_TAGSMITH_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == wanted

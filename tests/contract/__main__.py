@@ -1,9 +1,9 @@
-"""Test the contract at length: every route of the OpenAPI document, on both databases, with keys and without.
+"""A long contract test: every route of the OpenAPI document, on both databases, with and without keys.
 
     python -m tests.contract [--examples 200] [--database postgres] [--keys on]
 
-A whole stack of its own for each: schemathesis tries the examples of the document, the edges of its schemas, random
-requests, valid and not, and sequences of requests that belong together, and checks each answer in every way it knows.
+Each combination has its own stack. Schemathesis sends the examples of the document, the edges of its schemas, random
+valid and invalid requests, and sequences of related requests, and applies all its checks to each response.
 """
 
 import argparse
@@ -29,11 +29,11 @@ from tests.contract.run import Outcome, run
 from tests.contract.seeds import plant
 from tests.services import PostgresServer
 
-#: No answer takes so long; one that does is a fault.
+#: A response that takes longer is a failure.
 TIMEOUT_S = 30
-#: How a job ends that should not have been accepted, or that broke its worker.
+#: Errors of jobs that should not have been accepted, or that broke their worker.
 DEFECTS = frozenset({"internal_error", "worker_lost"})
-#: What cannot be accepted where there are no keys.
+#: Operations that are refused without keys.
 NEED_KEYS = ("POST /keys", "GET /keys/{key_id}", "DELETE /keys/{key_id}")
 
 
@@ -52,7 +52,7 @@ def database_of(kind: str) -> Iterator[dict[str, str]]:
 
 
 def first_key(settings: Settings) -> str:
-    """Make a key that may do everything, and so put keys in force."""
+    """Create a key with all scopes. From then on, keys are required."""
     settings.data_dir.mkdir(parents=True)
     migrate.upgrade(settings.database_url)
     database = Database(settings.database_url)
@@ -63,18 +63,18 @@ def first_key(settings: Settings) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
-    """What became of the jobs that requests made."""
+class JobOutcomes:
+    """The outcomes of the jobs that requests created."""
 
-    #: How many ended in each way.
+    #: Number of jobs by ending.
     endings: Counter[str]
-    #: What one of each that failed says.
+    #: The error of one failed job per code.
     reasons: dict[str, str]
-    #: Those that failed by a fault of the service.
+    #: Jobs that failed because of a defect.
     defects: list[str]
 
     @classmethod
-    def of(cls, jobs: Iterable[Job]) -> "Worked":
+    def of(cls, jobs: Iterable[Job]) -> "JobOutcomes":
         endings: Counter[str] = Counter()
         reasons: dict[str, str] = {}
         defects = []
@@ -90,8 +90,8 @@ class Worked:
         return cls(endings, reasons, defects)
 
 
-def test(database: str, keyed: str, arguments: list[str]) -> tuple[Outcome, Worked]:
-    """Run schemathesis against a stack, and look at what it has done then."""
+def test(database: str, keyed: str, arguments: list[str]) -> tuple[Outcome, JobOutcomes]:
+    """Run schemathesis against a stack; return its outcome and those of the jobs."""
     with tempfile.TemporaryDirectory() as name, database_of(database) as given:
         folder = Path(name)
         overrides = {
@@ -106,13 +106,13 @@ def test(database: str, keyed: str, arguments: list[str]) -> tuple[Outcome, Work
         with BackgroundStack(settings) as stack:
             outcome = run(stack.url, plant(stack.url, key, workers=True), folder, arguments, key)
             with Client(stack.url, key=key) as client:
-                worked = Worked.of(client.jobs())
+                worked = JobOutcomes.of(client.jobs())
         print(*_tracebacks(stack.log_path), sep="\n")
     return outcome, worked
 
 
 def _tracebacks(log: Path) -> list[str]:
-    """What the stack logged of its own faults."""
+    """Return the tracebacks in the log of the stack."""
     return [line for line in log.read_text(encoding="utf-8").splitlines() if "Traceback" in line]
 
 
@@ -120,10 +120,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--examples", type=int, default=200, help="random requests a route (200)")
+    parser.add_argument("--examples", type=int, default=200, help="random requests per route (200)")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="both if not given")
     parser.add_argument("--keys", choices=("on", "off"), help="both if not given")
-    parser.add_argument("rest", nargs="*", help="further arguments of schemathesis, behind --")
+    parser.add_argument("rest", nargs="*", help="further arguments of schemathesis, after --")
     options = parser.parse_args()
     arguments = ["--max-examples", str(options.examples), "--request-timeout", str(TIMEOUT_S)]
     arguments += ["--continue-on-failure", *options.rest]
@@ -137,7 +137,7 @@ def main() -> int:
             print(outcome.report())
             print("jobs:", ", ".join(f"{count:,} {ending}" for ending, count in worked.endings.most_common()))
             print(*(f"failed for example: {each}" for each in worked.reasons.values()), sep="\n")
-            print(*(f"failed by a defect: {each}" for each in worked.defects), sep="\n")
+            print(*(f"failed because of a defect: {each}" for each in worked.defects), sep="\n")
             print(f"{name}: {outcome.requests:,} requests; never accepted: {', '.join(untested) or 'none'}")
             if outcome.code or untested or worked.defects:
                 failed.append(name)

@@ -19,11 +19,11 @@ from tests.contract.hooks import Tally
 from tests.contract.seeds import KEPT, VERSIONS, Seeds
 
 ROOT = Path(__file__).resolve().parents[2]
-#: How often a request names something that there is.
+#: Probability that a request names something that exists.
 PROBABILITY = 0.7
 
-#: What the parameters and fields of all routes name.
-PLACES = {
+#: The kind of thing that parameters and fields of all routes name.
+NAMED = {
     "path.corpus_id": "corpora",
     "path.lexicon_id": "lexicons",
     "path.job_id": "jobs",
@@ -37,7 +37,7 @@ PLACES = {
     "body.version": "versions",
     "body.model": "models",
 }
-#: Which jobs those routes want that do nothing for others, and that leave nothing to do for each other.
+#: The jobs for routes that accept only jobs in certain states or of certain kinds.
 JOBS = {
     "/jobs/{job_id}/output": ("tag",),
     "/jobs/{job_id}/table.csv": ("evaluate", "compare"),
@@ -47,7 +47,7 @@ JOBS = {
     "/jobs/{job_id}/resume": ("paused",),
     "/jobs/{job_id}/retry": ("cancelled",),
 }
-#: What can be deleted, because nothing needs it.
+#: Things that can be deleted, because nothing needs them.
 DELETED = {
     "DELETE /corpora/{corpus_id}": ("path.corpus_id", "spare-corpora"),
     "DELETE /lexicons/{lexicon_id}": ("path.lexicon_id", "spare-lexicons"),
@@ -62,33 +62,33 @@ class Outcome:
     """How a run ended."""
 
     code: int
-    #: By operation, those that were never asked too.
+    #: By operation, including those without a request.
     tallies: Mapping[str, Tally]
 
     @property
-    def never_asked(self) -> list[str]:
-        """Operations that no request was made of."""
-        return [name for name, tally in self.tallies.items() if not tally.answers]
+    def never_requested(self) -> list[str]:
+        """Operations without a request."""
+        return [name for name, tally in self.tallies.items() if not tally.responses]
 
     @property
     def never_accepted(self) -> list[str]:
-        """Operations of which no request succeeded: what they do was not tested."""
+        """Operations without a successful request, which are therefore not tested."""
         return [name for name in self.tallies if self.accepted(name) == 0]
 
     def accepted(self, name: str) -> int:
-        """How many requests of an operation succeeded."""
-        answers = self.tallies[name].answers
-        return sum(count for status, count in answers.items() if status.startswith("2"))
+        """Return the number of successful requests of an operation."""
+        responses = self.tallies[name].responses
+        return sum(count for status, count in responses.items() if status.startswith("2"))
 
     @property
     def requests(self) -> int:
-        return sum(tally.answers.total() for tally in self.tallies.values())
+        return sum(tally.responses.total() for tally in self.tallies.values())
 
     def report(self) -> str:
-        """What was asked of each operation, that with the most time spent on it first."""
+        """Return a table of the requests by operation, the one with the most time first."""
         lines = [f"{'operation':<56} {'requests':>8} {'accepted':>8} {'waited':>8} {'spent':>8}"]
         for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].spent_s):
-            counts = f"{tally.answers.total():>8,} {self.accepted(name):>8,}"
+            counts = f"{tally.responses.total():>8,} {self.accepted(name):>8,}"
             lines.append(f"{name:<56} {counts} {tally.waited_s:>6.1f} s {tally.spent_s:>6.1f} s")
         return "\n".join(lines)
 
@@ -144,7 +144,7 @@ def _config(seeds: Seeds, key: str | None) -> str:
         if values:
             lines += [f"[dictionaries.{name}]", f"values = {_toml(values)}"]
     lines.append("[parameters]")
-    lines += [_binding(place, name) for place, name in PLACES.items() if known[name]]
+    lines += [_binding(place, name) for place, name in NAMED.items() if known[name]]
     for operation, (place, name) in DELETED.items():
         lines += ["[[operations]]", f"include-name = {_toml(operation)}", "[operations.parameters]"]
         lines.append(_binding(place, name))

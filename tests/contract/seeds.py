@@ -35,27 +35,27 @@ SPARE_MODELS = tuple(f"spare-{n}" for n in range(SPARE))
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Ids and names that requests can name."""
+    """Ids and names of existing things, for requests."""
 
-    #: Of both, the last are named in no job, so that they can be deleted.
+    #: No job names the last corpora and lexicons, so they can be deleted.
     corpora: list[str]
     lexicons: list[str]
     keys: list[str]
-    #: By what has become or is to become of them: `waiting`, `paused`, `cancelled`, `unwanted`, `spare`, and the
-    #: kinds of those that succeeded.
+    #: By state (`waiting`, `paused`, `cancelled`), `unwanted` (to be cancelled), `spare` (to be deleted), and by kind
+    #: if they succeeded.
     jobs: dict[str, list[str]]
     models: tuple[str, ...] = tuple(MODELS)
     spare_models: tuple[str, ...] = SPARE_MODELS
     aliases: tuple[str, ...] = ("champion", "next")
     versions: tuple[int, ...] = tuple(range(1, VERSIONS + SPARE + 1))
-    #: What names a version in bodies, each another one.
+    #: References to versions, all different.
     references: tuple[str, ...] = tuple(f"{name}:{n}" for name in MODELS for n in range(1, VERSIONS + 1))
     #: A model file, to be imported.
     artifact: bytes = field(default=b"", repr=False)
 
 
 def artifact(text: bytes) -> bytes:
-    """Train a model, and give its file."""
+    """Train a model and return its file."""
     corpus = conll.read_conll([text], max_line_bytes=1000)
     job = kinds.parse_job({"kind": "train", "model": "made", "corpus": "crp_x", "trainer": TRAINER})
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +65,7 @@ def artifact(text: bytes) -> bytes:
 
 
 def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
-    """Make some of each kind of thing; where there are workers, also jobs of each kind that have ended."""
+    """Create some things of each kind; with workers, also finished jobs of each kind."""
     files = {name: artifact(text) for name, text in MODELS.items()}
     with Client(url, key=key) as client:
         texts = [*MODELS.values()] * (KEPT // len(MODELS)) + [TEXT] * SPARE
@@ -76,12 +76,12 @@ def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
                 client.import_model(name, content)
             for alias, version in (("next", 2), ("champion", 1), ("champion", 2), ("champion", 3)):
                 client.promote(name, version, alias=alias)
-            # One that removes none of them.
+            # This policy removes no version.
             client.set_policy(name, retention={"keep_last": 1_000})
         for name in SPARE_MODELS:
             client.import_model(name, files["first"])
         jobs = _ended(client, corpora[0]) if workers else {}
-        # They also keep their corpus from being deleted. The most are paused: each can be resumed once.
+        # They also protect their corpus from deletion. Most are paused, because each can be resumed only once.
         jobs |= {"waiting": _wait(client, corpora[0], 4), "unwanted": _wait(client, corpora[0], 4)}
         asked = (
             ("cancelled", client.cancel, 4),
@@ -115,7 +115,7 @@ def _ended(client: Client, corpus: str) -> dict[str, list[str]]:
 
 
 def _keys(url: str, key: str | None) -> list[str]:
-    """Keys to look at and to revoke. Where keys are not in force none can be made."""
+    """Create keys to read and to revoke. None can be created if keys are not required."""
     if key is None:
         return []
     headers = {"Authorization": f"Bearer {key}"}

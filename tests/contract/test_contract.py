@@ -1,6 +1,6 @@
-"""The contract, in short: some requests to every route of the OpenAPI document, valid and not, with every check.
+"""A short contract test: some valid and invalid requests to every route of the OpenAPI document, with all checks.
 
-`make fuzz` is the same at length, with workers, the edges of every schema and sequences of requests.
+`make fuzz` runs longer, with workers, the edges of every schema and sequences of requests.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.app.servers import ThreadServer
 from tests.contract.run import run
 from tests.contract.seeds import plant
 
-#: The same requests in every run, so that what is red was made red by a change.
+#: Deterministic, so that a failure is caused by a change.
 ARGUMENTS = (
     "--phases",
     "examples,fuzzing",
@@ -44,5 +44,5 @@ def test_every_route_keeps_to_the_document(
         server.ready()
         seeds = plant(server.url, token, workers=False)
         outcome = run(server.url, seeds, tmp_path, ARGUMENTS, token)
-    assert outcome.code == 0, "see what schemathesis wrote"
-    assert outcome.never_asked == []
+    assert outcome.code == 0, "see the output of schemathesis"
+    assert outcome.never_requested == []

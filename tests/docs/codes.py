@@ -1,7 +1,7 @@
-"""Finds every error code of the sources, with the HTTP status of each place that raises it.
+"""Finds every error code of the sources, with the HTTP statuses of its responses.
 
-The sources are read, not run: a code is found even where no test reaches it. A code that is computed in a way not known
-here fails the tests, so none is missed in silence.
+The sources are parsed, not run, so codes that no test reaches are found too. A code that is computed in an unsupported
+way fails the tests, so no code is missed silently.
 """
 
 import ast
@@ -16,7 +16,7 @@ from tagsmith.app.http import problems
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("app", "core", "worker")
-#: Their errors end a command, and no request.
+#: Errors raised only here end a command, not a request.
 COMMANDS = ROOT / "app" / "cli"
 WORKER = ROOT / "worker"
 
@@ -55,7 +55,7 @@ class Code:
 
 @functools.cache
 def find() -> dict[str, Code]:
-    """Give every code with its origin."""
+    """Return every code with its origin."""
     trees = {
         path: ast.parse(path.read_text(encoding="utf-8"))
         for folder in SOURCES
@@ -92,7 +92,7 @@ class Classes:
         self._statuses = {kind.__name__: status for kind, status in problems.STATUS.items()}
 
     def line(self, name: str) -> list[str]:
-        """Give a class and its bases up to the base of all errors; nothing for any other class."""
+        """Return a class and its bases up to the base of all errors; empty for any other class."""
         if name == "TagsmithError":
             return [name]
         rest = next((line for base in self._bases.get(name, ()) if (line := self.line(base))), [])
@@ -102,7 +102,7 @@ class Classes:
         return next(self._defaults[each] for each in self.line(name) if each in self._defaults)
 
     def status(self, name: str) -> int | None:
-        """Give the status of a class; None for errors that only jobs have."""
+        """Return the status of a class; None for errors that only jobs have."""
         return next((self._statuses[each] for each in self.line(name) if each in self._statuses), None)
 
 
@@ -115,7 +115,7 @@ class Module:
         self._parents = {child: node for node in self._nodes for child in ast.iter_child_nodes(node)}
 
     def codes(self) -> Iterator[tuple[str, int | None]]:
-        """Give each code, with the status of the response if there can be one."""
+        """Yield each code, with the status of its response; None if there is no response."""
         for node in self._nodes:
             if isinstance(node, ast.Call):
                 name = _last(node.func)
@@ -127,19 +127,19 @@ class Module:
                 yield from ((code, None) for code in _of_job(node))
 
     def _of_error(self, call: ast.Call, name: str) -> Iterator[str]:
-        given = next((each.value for each in call.keywords if each.arg == "code"), None)
-        if given is None:
+        code = next((each.value for each in call.keywords if each.arg == "code"), None)
+        if code is None:
             yield self._classes.default(name)
-        elif isinstance(given, ast.Attribute) and given.attr == "code":
-            caught = self._kind_of(given.value)
+        elif isinstance(code, ast.Attribute) and code.attr == "code":
+            caught = self._kind_of(code.value)
             if caught != name:
                 yield from RAISED_AGAIN[caught, name]
         else:
-            for code in self._values(given):
-                yield code or self._classes.default(name)
+            for value in self._values(code):
+                yield value or self._classes.default(name)
 
     def _values(self, node: ast.expr) -> Iterator[str | None]:
-        """Give the values that an expression can have."""
+        """Yield the values that an expression can have."""
         if isinstance(node, ast.Constant):
             yield node.value
         elif isinstance(node, ast.IfExp):
@@ -150,16 +150,16 @@ class Module:
         elif isinstance(node, ast.Name):
             yield from self._values_of_name(node)
         else:
-            raise AssertionError(f"cannot tell which codes this is: {ast.unparse(node)}")
+            raise AssertionError(f"cannot determine the codes of this expression: {ast.unparse(node)}")
 
     def _values_of_name(self, node: ast.Name) -> Iterator[str | None]:
         function = self._function(node)
         arguments = [each.arg for each in function.args.args]
         if node.id in arguments:
-            place = arguments.index(node.id)
+            index = arguments.index(node.id)
             for call in self._nodes:
                 if isinstance(call, ast.Call) and _last(call.func) == function.name:
-                    yield from self._values(call.args[place])
+                    yield from self._values(call.args[index])
             return
         for statement in ast.walk(function):
             if isinstance(statement, ast.Assign):
@@ -173,7 +173,7 @@ class Module:
             yield from self._values(value)
 
     def _kind_of(self, node: ast.expr) -> str:
-        """Give the class of a caught error, or of an error that is a parameter."""
+        """Return the class of a caught error, or of an error that is a parameter."""
         assert isinstance(node, ast.Name)
         above: ast.AST = node
         while above in self._parents:
@@ -193,7 +193,7 @@ class Module:
 
 
 def _of_job(node: ast.Dict) -> Iterator[str]:
-    """Give the code of a dict that is the error of a job: it has a code and a message."""
+    """Yield the code of a dict with a code and a message, which is the error of a job."""
     entries = {
         key.value: value
         for key, value in zip(node.keys, node.values, strict=True)
@@ -204,5 +204,5 @@ def _of_job(node: ast.Dict) -> Iterator[str]:
 
 
 def _last(node: ast.expr) -> str:
-    """Give the last part of a dotted name; nothing for any other expression."""
+    """Return the last part of a dotted name; empty for any other expression."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

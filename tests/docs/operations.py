@@ -34,7 +34,9 @@ def operations() -> dict[tuple[str, str], dict[str, Any]]:
         settings = Settings(data_dir=Path(folder), database_url=f"sqlite:///{folder}/db")
         paths = create_app(settings).openapi()["paths"]
     return {
-        (method.upper(), path): operation for path, item in paths.items() for method, operation in item.items()
+        (method.upper(), path): operation
+        for path, item in paths.items()
+        for method, operation in item.items()
     }
 
 

@@ -4,7 +4,8 @@
 - A `text` block directly below an example shows what it prints. `...` stands for any text within a line, and a line of
   only `...` for any lines. Figures may differ a little between machines; see `same`.
 - `make ...` and `tagsmith up` are left out: CI runs the targets, and the stack of the tests is there already.
-- Blocks in other languages are data or are run by another test. A block under `<!-- run by FILE -->` is run by that file.
+- Blocks in other languages are data or are run by another test. A block under `<!-- run by FILE -->` is run
+  by that file.
 """
 
 import contextlib
@@ -47,7 +48,9 @@ def examples(page: Path) -> list[Example]:
     """Give the blocks of a page that are run here, in order."""
     text = page.read_text(encoding="utf-8")
     return [
-        Example(found["language"], found["code"], found["shown"], text.count("\n", 0, found.start("code")) + 1)
+        Example(
+            found["language"], found["code"], found["shown"], text.count("\n", 0, found.start("code")) + 1
+        )
         for found in BLOCK.finditer(text)
         if found["other"] is None
     ]
@@ -72,7 +75,9 @@ class Reader:
         """Run every example of a page, and see that each prints what the page shows."""
         for example in examples(page):
             where = f"{page.relative_to(ROOT)}:{example.line}"
-            printed = self._shell(example.code, where) if example.language == "sh" else self._python(example.code)
+            printed = (
+                self._shell(example.code, where) if example.language == "sh" else self._python(example.code)
+            )
             if example.shown is not None:
                 assert same(example.shown, printed), f"{where} printed\n{printed}\nand shows\n{example.shown}"
 

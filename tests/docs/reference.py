@@ -1,7 +1,7 @@
 """Writes the reference pages: `python -m tests.docs.reference`.
 
-Operations, commands, settings and metrics are described in the code. The sentences of error codes are written in the
-page itself: this adds the codes that are new, without a sentence, and removes those that are gone.
+The descriptions of operations, commands, settings and metrics are in the code. The sentences about error codes are in
+the page itself: this script adds new codes without a sentence, and removes codes that no longer exist.
 """
 
 import re
@@ -31,14 +31,14 @@ TABLE = re.compile(r"^\|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 class Sentence(NamedTuple):
-    """What the page says of a code, and in which table."""
+    """The sentence about a code, and the heading of its table."""
 
     heading: str
     text: str
 
 
 def settings_page(page: str) -> str:
-    """Give the page of settings with its table up to date."""
+    """Return the page of settings with an updated table."""
     rows = [
         (f"`{PREFIX}{name.upper()}`", _default(name, field.get_default()), field.description or "")
         for name, field in Settings.model_fields.items()
@@ -47,20 +47,20 @@ def settings_page(page: str) -> str:
 
 
 def metrics_page(page: str) -> str:
-    """Give the page of metrics with its table up to date."""
+    """Return the page of metrics with an updated table."""
     rows = []
-    for name, about in names.ABOUT.items():
-        labels = f"{{{','.join(about.labels)}}}" if about.labels else ""
-        rows.append((f"`{name}{labels}`", about.kind, about.source, about.help))
+    for name, spec in names.METRICS.items():
+        labels = f"{{{','.join(spec.labels)}}}" if spec.labels else ""
+        rows.append((f"`{name}{labels}`", spec.kind, spec.source, spec.help))
     return TABLE.sub(lambda _: _table(("metric", "type", "source", "meaning"), rows), page, count=1)
 
 
 def errors_page(page: str) -> str:
-    """Give the page of error codes with all codes in it. The sentences are those of the page."""
-    known = sentences(page)
+    """Return the page of error codes with a row for every code. Keeps the sentences of the page."""
+    described = sentences(page)
     tables: dict[str, list[tuple[str, ...]]] = {PROBLEMS: [], JOBS: [], COMMANDS: []}
     for name, code in sorted(codes.find().items()):
-        sentence = known.get(name, Sentence(_heading(code), ""))
+        sentence = described.get(name, Sentence(_heading(code), ""))
         status = (", ".join(map(str, sorted(code.statuses))),) if sentence.heading == PROBLEMS else ()
         tables[sentence.heading].append((f"`{name}`", *status, sentence.text))
     for heading, rows in tables.items():
@@ -71,7 +71,7 @@ def errors_page(page: str) -> str:
 
 
 def sentences(page: str) -> dict[str, Sentence]:
-    """Give the sentences of a page of error codes, by code."""
+    """Return the sentences of a page of error codes, by code."""
     found = {}
     for part in re.split(r"(?=^## )", page, flags=re.MULTILINE):
         heading = part.split("\n", 1)[0]
@@ -93,6 +93,8 @@ def _default(name: str, value: object) -> str:
         return f"{value // unit} {word}"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if value == "":
+        return "(empty)"
     return f"{value:,}" if isinstance(value, int) and name != "port" else f"`{value}`"
 
 
@@ -104,7 +106,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Give every page as it should be."""
+    """Return every generated page with updated tables."""
     writers = {
         SETTINGS: settings_page,
         METRICS: metrics_page,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.test_readme import ROOT
 
-#: In a process of its own: the kinds are looked up once per process.
+#: Runs in its own process, because job kinds are found once per process.
 SCRIPT = """
 import json, sys, threading
 from pathlib import Path
@@ -22,7 +22,7 @@ folder, database_url, redis_url = sys.argv[1:]
 kinds.__path__.append(folder)
 
 import httpx
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.worker import run
@@ -42,7 +42,7 @@ with ThreadServer(settings) as server, httpx.Client(base_url=server.url, timeout
     ]
     job = http.post("/jobs", json={"kind": "count", "corpus": corpus}).json()
     told["held"] = http.delete(f"/corpora/{corpus}").status_code
-    database, redis = Database(database_url), wire.connect(redis_url)
+    database, redis = Database(database_url), messages.connect(redis_url)
     context = Context(
         settings=settings, db=database, redis=redis, worker_id="here", stop=threading.Event(),
         busy=threading.Event(), send=lambda _: True, runners=run.runners(),

@@ -1,4 +1,4 @@
-"""The reference of features says what the code does."""
+"""The page about features agrees with the code."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tagsmith.core.store.engine import Database
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "features.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```json\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
-#: `kind`, meaning, and perhaps an example: parameters, a value and what becomes of it.
+#: `kind`, meaning, and an optional example: parameters, a value and its result.
 KIND = re.compile(r"^\| `([a-z-]+)` \| .+? \| (?:(?:`(\w+)` (.+?): )?`(.+?)` → `(.+?)` )?\|$", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The commands of the page about jobs do what it says."""
+"""The commands of the page about jobs work as described."""
 
 import re
 from pathlib import Path

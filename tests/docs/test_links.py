@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-#: `[text](target)` and `![text](target)`; the target may have a title behind it.
+#: `[text](target)` and `![text](target)`; the target may be followed by a title.
 LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)")
 FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]+`")
@@ -32,7 +32,7 @@ def anchors(text: str) -> Iterator[str]:
 
 
 def broken(document: Path) -> list[str]:
-    """The links of a document that lead nowhere."""
+    """Return the broken links of a document."""
     found = []
     for link in LINK.findall(CODE.sub("", prose(document))):
         if re.match(r"[a-z]+:", link):

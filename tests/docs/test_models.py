@@ -1,4 +1,4 @@
-"""The commands of the page about models do what it says."""
+"""The commands of the page about models work as described."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every example of the README, the quickstart, the tutorials and the how-to pages runs and prints what the page shows."""
+"""Every example of the README, the quickstart, the tutorials and how-to pages runs and prints what the page shows."""
 
 import re
 from collections.abc import Iterator

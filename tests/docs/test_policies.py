@@ -1,4 +1,4 @@
-"""The commands of the page about policies do what it says."""
+"""The commands of the page about policies work as described."""
 
 import re
 from pathlib import Path

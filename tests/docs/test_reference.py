@@ -42,8 +42,8 @@ def test_every_metric_has_a_row_with_a_sentence() -> None:
     rows = [
         line for line in reference.METRICS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]
-    assert [row.split("`")[1].split("{")[0] for row in rows] == list(names.ABOUT)
-    assert all(about.help.endswith(".") for about in names.ABOUT.values())
+    assert [row.split("`")[1].split("{")[0] for row in rows] == list(names.METRICS)
+    assert all(spec.help.endswith(".") for spec in names.METRICS.values())
 
 
 def test_every_error_code_has_a_row_with_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""The walk-through of word segmentation, done as it says."""
+"""The steps of the page about word segmentation work as described."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from tagsmith.core.corpus.formats.segmented import read_segmented
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.kinds.train import TrainSpec
 from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.model.use.text import sentences_of, tokenizer_of
 from tests.training import train
 
 PAGE = (Path(__file__).parents[2] / "docs" / "segmentation.md").read_text(encoding="utf-8")
@@ -22,6 +23,6 @@ def test_the_walk_through_gives_the_words_it_shows() -> None:
     job = kinds.parse_job(spec)
     assert isinstance(job, TrainSpec)
     tagger = Tagger(finished(train(job, read_segmented([text.encode()], max_line_bytes=1000), None)).model)
-    lines = texts.lines_of([asked], "characters")
-    (found,) = texts.words_in([asked], lines, tagger.tag([line.tokens for line in lines]))
+    sentences = sentences_of([asked], tokenizer_of(tagger))
+    (found,) = texts.words_in([asked], sentences, tagger.tag([sentence.tokens for sentence in sentences]))
     assert {"words": [found.words], "offsets": [[list(each) for each in found.offsets]]} == answer

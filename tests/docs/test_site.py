@@ -16,7 +16,9 @@ def entries() -> Iterator[str]:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     for entry in re.findall(r"^ +- .*?: +([\w./*-]+)$", navigation, re.MULTILINE):
         if entry.endswith("/*"):
-            yield from (str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs" / entry[:-2]).glob("*.md"))
+            yield from (
+                str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs" / entry[:-2]).glob("*.md")
+            )
         else:
             yield entry
 

@@ -1,4 +1,4 @@
-"""The reference of trainers says what their specs say."""
+"""The trainer pages agree with the specs of the trainers."""
 
 import json
 import re
@@ -17,7 +17,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "trainers"
 ROW = re.compile(r"^\| `([A-Za-z0-9_.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
 
 #: The range of a stage that is nearly any trainer.
-ANY_OTHER = "a spec of any trainer but `two-stage` and this one"
+ANY_OTHER = "a spec of any trainer except `two-stage` and this one"
 
 
 def kind_of(spec: type[TrainerSpec]) -> str:
@@ -31,7 +31,7 @@ def page_of(spec: type[TrainerSpec]) -> str:
 def rows(
     schema: dict[str, Any], defaults: dict[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, str, str]]:
-    """What the table must say: of each field its name, its default and its range."""
+    """Yield the expected table rows: name, default and range of each field."""
     for name, field in schema["properties"].items():
         inner = schema.get("$defs", {}).get(field.get("$ref", "").rpartition("/")[2], {})
         if inner.get("title") == "Schedule":
@@ -56,12 +56,14 @@ def range_of(field: dict[str, Any]) -> str:
     if field.get("type") == "boolean":
         return "`true`, `false`"
     if "additionalProperties" in field:
-        return f"a number by label, {range_of(field['additionalProperties'])}"
+        return f"a number per label, {range_of(field['additionalProperties'])}"
     if "const" in field or "enum" in field:
         return ", ".join(f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")]))
-    low = f"from {field['minimum']:,g}" if "minimum" in field else f"above {field['exclusiveMinimum']:,g}"
-    high = f"to {field['maximum']:,.0f}" if "maximum" in field else f"below {field['exclusiveMaximum']:,g}"
-    return f"{low} {high}" + (", whole" if field["type"] == "integer" else "")
+    low = f"{field['minimum'] if 'minimum' in field else field['exclusiveMinimum']:,g}"
+    high = f"{field['maximum']:,.0f}" if "maximum" in field else f"{field['exclusiveMaximum']:,g}"
+    if "minimum" in field and "maximum" in field:
+        return f"{'integer, ' * (field['type'] == 'integer')}{low} to {high}"
+    return f"{low} {'<=' if 'minimum' in field else '<'} x {'<=' if 'maximum' in field else '<'} {high}"
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=kind_of)

@@ -11,7 +11,7 @@ import redis
 
 from tagsmith.app.cli.background import BackgroundStack
 from tagsmith.client import Client
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
 from tests import services
 from tests.drills import actions
@@ -97,4 +97,4 @@ def test_each_event_comes_once_across_restarts_of_api_processes_and_of_redis(
         half = len(listed) // 2
         assert [event.seq for event in client.events(job_id, after=half)] == listed[half:]
         with redis.Redis.from_url(own_redis.url) as broker:
-            assert broker.exists(wire.stream_key(job_id)), "the worker found Redis again"
+            assert broker.exists(messages.stream_key(job_id)), "the worker found Redis again"

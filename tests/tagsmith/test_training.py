@@ -45,6 +45,15 @@ def test_a_corpus_that_is_there_is_used_as_it_is(client: Client) -> None:
     job.cancel()
 
 
+def test_a_key_makes_the_uploads_and_the_job_happen_once(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "once.conll").write_bytes(samples.TEXT)
+    file = tmp_path / "once.conll"
+    first, second = (client.train("chunker", file, dev=file, idempotency_key="one-run") for _ in range(2))
+    assert first.id == second.id
+    assert [corpus.name for corpus in client.corpora()].count("once") == 2
+    first.cancel()
+
+
 def test_a_spec_is_posted_as_it_is(client: Client) -> None:
     corpus = client.upload(samples.TEXT)
     job = client.train(samples.spec(corpus.id, seed=9))

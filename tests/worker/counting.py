@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.registry import aliases, models
 from tagsmith.core.service import logs
 from tagsmith.core.service.settings import Settings
@@ -60,15 +60,15 @@ class CountOutcome:
         return {"version": made.version}
 
 
-def count(workplace: Workplace) -> Running:
+def count(resources: JobResources) -> JobRun:
     """Make `passes` passes of `pass_s` seconds, each in `slices` yields.
 
     `fail` names an error to raise after pass 2. `hold_until` and `deaf_until` name a file: after pass 1, no other pass
     is made until it is there. A job that is deaf does not even yield.
     """
-    spec = workplace.job.spec
+    spec = resources.job.spec
     passes, slices = int(spec["passes"]), int(spec.get("slices", 1))
-    assert workplace.scratch.is_dir()
+    assert resources.scratch.is_dir()
     for number in range(1, passes + 1):
         for part in range(1, slices + 1):
             time.sleep(spec["pass_s"] / slices)
@@ -85,7 +85,7 @@ def count(workplace: Workplace) -> Running:
             raise Invalid("pass 2 is no good", [Fault("bad label", line=7)], code="bad_pass")
         if number == 2 and spec.get("fail") == "defect":
             raise RuntimeError("secret inner detail")
-    return CountOutcome(workplace.job)
+    return CountOutcome(resources.job)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.registry import models
-from tagsmith.core.service import queues, wire
+from tagsmith.core.service import messages, queues
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import TERMINAL, State
@@ -147,6 +147,6 @@ class Stack:
     def stream(self, job_id: str) -> list[dict[bytes, bytes]]:
         """What followers of a job were told."""
         assert self.config.redis_url is not None
-        with wire.connect(self.config.redis_url) as client:
-            entries: Any = client.xrange(wire.stream_key(job_id))
+        with messages.connect(self.config.redis_url) as client:
+            entries: Any = client.xrange(messages.stream_key(job_id))
         return [fields for _, fields in entries]

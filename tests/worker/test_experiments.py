@@ -9,8 +9,8 @@ import pytest
 
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.jobs import control, jobs, kinds
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.model import file
 from tagsmith.core.registry import aliases, models
 from tagsmith.core.store.states import State
@@ -62,14 +62,14 @@ def tune_body(corpus: str, **changes: Any) -> dict[str, Any]:
 def stopped_at(context: Context, reached: Callable[[Any], bool]) -> Context:
     """A worker that is told to stop when a step is reached."""
 
-    def stopping(runner: Callable[..., Running]) -> Callable[..., Running]:
-        def work(workplace: Workplace) -> Running:
+    def stopping(runner: Callable[..., JobRun]) -> Callable[..., JobRun]:
+        def work(resources: JobResources) -> JobRun:
             def look(step: Any) -> Any:
                 if reached(step):
                     context.stop.set()
                 return step
 
-            return mapped(runner(workplace), look)
+            return mapped(runner(resources), look)
 
         return work
 

@@ -31,7 +31,7 @@ def test_a_run_that_would_need_too_much_memory_is_refused_before_it_starts(train
     assert (job.state, job.worked_seconds > 0) == (State.FAILED, True)
     assert job.error is not None
     assert job.error["code"] == "too_large"
-    assert "and jobs may take 0 MiB" in job.error["message"]
+    assert "and jobs may use 0 MiB" in job.error["message"]
     assert not any(event.type == "pass" for event in training.events(job_id))
 
 
@@ -40,7 +40,10 @@ def test_a_job_fails_when_its_time_is_over_and_time_of_earlier_claims_counts(tra
     job_id = training.create("late", passes=1000, pass_s=0.05, max_seconds=1.0)
     run.run_job(context, job_id)
     job = training.job(job_id)
-    assert job.error == {"code": "out_of_time", "message": "The job was not done within its 1 s"}
+    assert job.error == {
+        "code": "out_of_time",
+        "message": "The job did not finish within 1 s. Raise its max_seconds.",
+    }
     made = [event for event in training.events(job_id) if event.type == "pass"]
     # Each pass takes at least its time, however slow the machine is.
     assert 1 <= len(made) <= 20
@@ -52,7 +55,7 @@ def test_only_messages_of_its_own_queues_show_a_worker_that_it_is_deaf(
     training: Stack, own: str, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reaper, "RESEND_AFTER_S", 0.0)
-    monkeypatch.setattr("tagsmith.worker.watchdog.DEAF_S", -1.0)
+    monkeypatch.setattr("tagsmith.worker.watchdog.MAX_IDLE_S", -1.0)
     training.config = training.config.replace(worker_queues=own)
     context = context_of(training)
     job_id = training.submit("waits", passes=1, pass_s=0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tagsmith.core.jobs import control
 from tagsmith.core.registry import aliases
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.states import State
 from tagsmith.worker import lease
 from tests.services import RedisServer, wait_until
@@ -109,7 +109,7 @@ def test_an_idle_worker_ends_by_itself(breakable: Stack) -> None:
 
 def test_a_cancel_takes_effect_within_a_second_even_if_the_work_does_not_stop() -> None:
     """The tests below show that it does; how soon follows from these, whatever the machine."""
-    assert lease.POLL_S + lease.CANCEL_PATIENCE_S + lease.POLL_S < 1
+    assert lease.POLL_S + lease.CANCEL_TIMEOUT_S + lease.POLL_S < 1
 
 
 def test_a_running_job_is_cancelled_between_two_passes(breakable: Stack) -> None:
@@ -156,9 +156,9 @@ def test_a_busy_worker_leaves_the_next_message_to_others(breakable: Stack, own_r
     first = breakable.submit("first", passes=1000, pass_s=0.1)
     breakable.await_pass(first, 1)
     second = breakable.submit("second", passes=1, pass_s=0)
-    with wire.connect(own_redis.url) as client:
+    with messages.connect(own_redis.url) as client:
         # Not equality: on a loaded machine the first may wait there once more, sent again between fetch and claim.
-        assert second in wire.waiting(client)
+        assert second in messages.waiting(client)
     breakable.start()
     breakable.await_state(second, State.SUCCEEDED)
     assert breakable.job(first).state is State.RUNNING

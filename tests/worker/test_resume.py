@@ -13,13 +13,13 @@ from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import conll
 from tagsmith.core.corpus.synthetic import generate
 from tagsmith.core.jobs import checkpoints, events, jobs, kinds
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned
 from tagsmith.core.pipeline.train import TrainResult
 from tagsmith.core.registry import models
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store import blobs, tables
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
@@ -68,7 +68,7 @@ def context_of(stack: Stack) -> Context:
     return Context(
         settings=stack.config,
         db=stack.db,
-        redis=wire.connect(stack.config.redis_url),
+        redis=messages.connect(stack.config.redis_url),
         worker_id="here",
         stop=threading.Event(),
         busy=threading.Event(),
@@ -153,8 +153,8 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
 def stopped_after(context: Context, number: int) -> Context:
     """A worker that is told to stop when so many passes are done."""
 
-    def work(workplace: Workplace) -> Running:
-        steps = run.runners()["train"](workplace)
+    def work(resources: JobResources) -> JobRun:
+        steps = run.runners()["train"](resources)
         while True:
             try:
                 step = next(steps)
@@ -217,7 +217,7 @@ def test_a_checkpoint_that_cannot_be_used_is_dropped_with_a_warning(
     assert job.result is not None
     assert job.result["sha256"] == file.save(expected.model, tmp_path / "straight")
     (warning,) = [event for event in found_events if event.level == "warning"]
-    assert (warning.type, "starts afresh" in warning.message) == ("message", True)
+    assert (warning.type, "starts again" in warning.message) == ("message", True)
     assert not any(event.message.startswith("resumed") for event in found_events)
     assert passes_of(found_events) == list(range(1, expected.passes + 1))
 

@@ -14,16 +14,16 @@ import pytest
 from tagsmith.core.base.errors import NotFound, Unavailable
 from tagsmith.core.jobs import control, events, jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Running
-from tagsmith.core.jobs.workplace import Workplace
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.registry import models
-from tagsmith.core.service import queues, wire
+from tagsmith.core.service import messages, queues
 from tagsmith.core.store import clock
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
 from tagsmith.worker import reaper, run
 from tagsmith.worker.context import Context
-from tagsmith.worker.watchdog import DEAF_S, EXIT_CODE, Watchdog
+from tagsmith.worker.watchdog import EXIT_CODE, MAX_IDLE_S, Watchdog
 from tests.services import wait_until
 from tests.worker import processes
 from tests.worker.counting import Counted, CountOutcome, count
@@ -35,7 +35,7 @@ def context(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[Conte
     made = Context(
         settings=processes.settings(database_url, redis_url, tmp_path),
         db=Database(database_url),
-        redis=wire.connect(redis_url),
+        redis=messages.connect(redis_url),
         worker_id="here",
         stop=threading.Event(),
         busy=threading.Event(),
@@ -83,7 +83,10 @@ def test_a_defect_fails_the_job_without_showing_its_inside(
         run.run_job(context, job_id)
     job = job_of(context, job_id)
     assert job.state is State.FAILED
-    assert job.error == {"code": "internal_error", "message": "the job failed by an internal error"}
+    assert job.error == {
+        "code": "internal_error",
+        "message": "The job failed with an internal error. The log of the worker has the details.",
+    }
     assert "secret" not in json.dumps([event.as_dict() for event in events_of(context, job_id)])
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert "secret inner detail" in caplog.text
@@ -135,7 +138,7 @@ def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> N
     began = time.monotonic()
     run.run_job(context, job_id)
     seconds = time.monotonic() - began
-    entries: Any = context.redis.xrange(wire.stream_key(job_id))
+    entries: Any = context.redis.xrange(messages.stream_key(job_id))
     ticks = [json.loads(fields[b"tick"]) for _, fields in entries if b"tick" in fields]
     assert 3 <= len(ticks) <= 5 * seconds + 1
     assert ticks[0] == {"pass": 1, "passes": 1, "fraction": 1.0}
@@ -145,12 +148,12 @@ def test_ticks_go_to_redis_only_and_at_most_five_a_second(context: Context) -> N
 def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
     """The lease passes to another while the runner works; the runner never hears of it before its end."""
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
+            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
         yield None
-        return CountOutcome(workplace.job)
+        return CountOutcome(resources.job)
 
     zombie = dataclasses.replace(context, runners={"train": work})
     job_id = create(context, model=f"zombie-{context.db.dialect}")
@@ -164,11 +167,11 @@ def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
 
 
 def test_a_zombie_hears_of_its_loss_and_its_passes_are_not_recorded(context: Context) -> None:
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         yield Counted(1, 1000)
         with context.db.write() as conn:
             jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, workplace.job.id, "heir", 60) is not None
+            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
         for number in range(2, 1000):
             time.sleep(0.01)
             yield Counted(number, 1000)
@@ -195,9 +198,9 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
                 raise Unavailable("the database cannot be reached")
             return stored
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         yield Counted(1, 1)
-        return Unlucky(workplace.job)
+        return Unlucky(resources.job)
 
     model = f"unlucky-{context.db.dialect}"
     job_id = create(context, model=model)
@@ -211,11 +214,11 @@ def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch:
 def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context) -> None:
     folders: list[Path] = []
 
-    def work(workplace: Workplace) -> Running:
-        folders.append(workplace.scratch)
-        (workplace.scratch / "model").write_bytes(b"x" * 1000)
-        yield from count(workplace)
-        return CountOutcome(workplace.job)
+    def work(resources: JobResources) -> JobRun:
+        folders.append(resources.scratch)
+        (resources.scratch / "model").write_bytes(b"x" * 1000)
+        yield from count(resources)
+        return CountOutcome(resources.job)
 
     for fail in (None, "defect"):
         job_id = create(context, passes=2, pass_s=0, fail=fail)
@@ -227,7 +230,7 @@ def test_the_folder_of_a_job_is_gone_after_it_whatever_happened(context: Context
 def test_closing_reaches_the_runner_when_a_job_is_cancelled(context: Context) -> None:
     closed = threading.Event()
 
-    def work(workplace: Workplace) -> Running:
+    def work(resources: JobResources) -> JobRun:
         try:
             while True:
                 time.sleep(0.01)
@@ -288,17 +291,17 @@ def test_the_watchdog_ends_only_a_worker_that_is_idle_while_messages_wait(
 
     def look_for(seconds: float, *, messages_wait: bool) -> None:
         nonlocal now
-        watchdog.look(messages_wait=messages_wait)
+        watchdog.check(messages_wait=messages_wait)
         now += seconds
-        watchdog.look(messages_wait=messages_wait)
+        watchdog.check(messages_wait=messages_wait)
 
-    look_for(DEAF_S * 2, messages_wait=False)
+    look_for(MAX_IDLE_S * 2, messages_wait=False)
     busy.set()
-    look_for(DEAF_S * 2, messages_wait=True)
+    look_for(MAX_IDLE_S * 2, messages_wait=True)
     busy.clear()
-    look_for(DEAF_S - 1, messages_wait=True)
-    watchdog.look(messages_wait=False)
-    look_for(DEAF_S - 1, messages_wait=True)
+    look_for(MAX_IDLE_S - 1, messages_wait=True)
+    watchdog.check(messages_wait=False)
+    look_for(MAX_IDLE_S - 1, messages_wait=True)
     assert ended == []
     look_for(2, messages_wait=True)
     assert ended == [EXIT_CODE]

@@ -12,7 +12,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.jobs import jobs
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline.versions import predicted_labels
+from tagsmith.core.pipeline.evaluation import predicted_labels
 from tagsmith.core.registry import models
 from tagsmith.core.store import blobs, corpora
 from tagsmith.core.store.states import State

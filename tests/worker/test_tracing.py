@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tagsmith.core.jobs import jobs
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
 from tagsmith.worker.context import Context
 from tagsmith.worker.run import run_job
@@ -30,7 +30,7 @@ def context(sqlite_url: str, redis_url: str, tmp_path: Path, traces: Traces) -> 
     made = Context(
         settings=processes.settings(sqlite_url, redis_url, tmp_path),
         db=Database(sqlite_url),
-        redis=wire.connect(redis_url),
+        redis=messages.connect(redis_url),
         worker_id="here",
         stop=Event(),
         busy=Event(),

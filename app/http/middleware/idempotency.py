@@ -33,7 +33,7 @@ KEPT_HEADERS = (b"content-type", b"location", b"etag", b"retry-after", b"cache-c
 #: Responses of idempotent routes are short. A longer response is not stored, and a repeated request is executed again.
 MAX_BODY_BYTES = 1 << 20
 #: A third of the time for which a row is held without renewal.
-RENEW_S = idempotency.HELD.total_seconds() / 3
+RENEW_INTERVAL_S = idempotency.HELD.total_seconds() / 3
 RETRY_AFTER_S = "1"
 
 _KEY = re.compile(PATTERN)
@@ -46,19 +46,19 @@ class Idempotency:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = _given(scope)
-        if given is None:
+        key = _key_of(scope)
+        if key is None:
             await self.app(scope, receive, send)
             return
         try:
-            if not _KEY.fullmatch(given):
-                fault = Fault("must be 1 to 255 visible ASCII characters", parameter=HEADER)
-                raise Invalid(f"The {HEADER} cannot be used.", [fault], code="invalid_idempotency_key")
+            if not _KEY.fullmatch(key):
+                fault = Fault("The key must be 1 to 255 visible ASCII characters.", parameter=HEADER)
+                raise Invalid(f"The {HEADER} is not valid.", [fault], code="invalid_idempotency_key")
             database: Database = scope["app"].state.runtime.database
-            row, attempt = _row_id(scope, given), secrets.token_hex(16)
-            kept = await _write(database, lambda conn: idempotency.begin(conn, row, attempt))
-            if kept is not None:
-                await (await _replay(scope, receive, kept))(scope, receive, send)
+            row, attempt = _row_id(scope, key), secrets.token_hex(16)
+            stored = await _write(database, lambda conn: idempotency.begin(conn, row, attempt))
+            if stored is not None:
+                await (await _replay(scope, receive, stored))(scope, receive, send)
                 return
         except InProgress as error:
             headers = {"Retry-After": RETRY_AFTER_S}
@@ -68,28 +68,28 @@ class Idempotency:
         except TagsmithError as error:
             await problems.from_error(scope, error)(scope, receive, send)
             return
-        await self._first(scope, receive, send, _Held(database, row, attempt))
+        await self._first(scope, receive, send, _PendingRow(database, row, attempt))
 
-    async def _first(self, scope: Scope, receive: Receive, send: Send, held: "_Held") -> None:
+    async def _first(self, scope: Scope, receive: Receive, send: Send, pending: "_PendingRow") -> None:
         """Execute a request. A successful response is stored before it is sent."""
-        body = _Hashed(scope, receive)
+        body = _HashedRequest(scope, receive)
         parts: list[Message] = []
 
         async def collect(message: Message) -> None:
             parts.append(message)
 
-        async with held.renewed():
+        async with pending.renewed():
             try:
                 await self.app(scope, body.receive, collect)
             except BaseException:
-                await asyncio.shield(held.release())
+                await asyncio.shield(pending.release())
                 raise
-            await held.settle(await _response(scope, body, parts))
+            await pending.finish(await _response(scope, body, parts))
         for part in parts:
             await send(part)
 
 
-class _Held:
+class _PendingRow:
     """The row of a request in progress."""
 
     def __init__(self, database: Database, row: str, attempt: str) -> None:
@@ -99,14 +99,14 @@ class _Held:
 
     @contextlib.asynccontextmanager
     async def renewed(self) -> AsyncIterator[None]:
-        """Keep the row held while the block runs."""
+        """Renew the row while the block runs."""
         renewing = asyncio.create_task(self._renew())
         try:
             yield
         finally:
             renewing.cancel()
 
-    async def settle(self, response: StoredResponse | None) -> None:
+    async def finish(self, response: StoredResponse | None) -> None:
         """Store the response. If it is None, release the key so that the request can be repeated."""
         if response is None:
             await self.release()
@@ -125,21 +125,21 @@ class _Held:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(RENEW_S)
+            await asyncio.sleep(RENEW_INTERVAL_S)
             with contextlib.suppress(TagsmithError):  # the next renewal may still be in time
                 await _write(self._database, lambda conn: idempotency.renew(conn, self._row, self._attempt))
 
 
-class _Hashed:
+class _HashedRequest:
     """The body of a request, hashed as it is read."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
         self._more = True
         self._hash = hashlib.sha256(scope["query_string"])
-        for wanted in (b"content-type", b"content-encoding"):
-            said = next((value for name, value in scope["headers"] if name == wanted), b"")
-            self._hash.update(b"\0" + said)
+        for header in (b"content-type", b"content-encoding"):
+            value = next((value for name, value in scope["headers"] if name == header), b"")
+            self._hash.update(b"\0" + value)
         self._hash.update(b"\0")
 
     @property
@@ -158,27 +158,30 @@ class _Hashed:
         return message
 
     async def rest(self) -> None:
-        """Read what the route left unread."""
+        """Read the part of the body that the route has not read."""
         while self._more:
             await self.receive()
 
 
-async def _replay(scope: Scope, receive: Receive, kept: StoredResponse) -> Response:
-    body = _Hashed(scope, receive)
+async def _replay(scope: Scope, receive: Receive, stored: StoredResponse) -> Response:
+    body = _HashedRequest(scope, receive)
     await body.rest()
-    if body.fingerprint != kept.fingerprint:
-        raise Conflict(f"Another request was made with this {HEADER}.", code="idempotency_key_reused")
-    return Response(kept.body, kept.status, {**kept.headers, "Idempotency-Replayed": "true"})
+    if body.fingerprint != stored.fingerprint:
+        raise Conflict(
+            f"A different request already used this {HEADER}. Choose a new one.",
+            code="idempotency_key_reused",
+        )
+    return Response(stored.body, stored.status, {**stored.headers, "Idempotency-Replayed": "true"})
 
 
-async def _response(scope: Scope, asked: _Hashed, parts: list[Message]) -> StoredResponse | None:
+async def _response(scope: Scope, request: _HashedRequest, parts: list[Message]) -> StoredResponse | None:
     """Return the response to store; None if it is not successful or too long."""
     status = parts[0]["status"] if parts else 0
     body = b"".join(part.get("body", b"") for part in parts[1:])
     if not 200 <= status < 300 or len(body) > MAX_BODY_BYTES:
         return None
     try:
-        await asked.rest()
+        await request.rest()
     except TagsmithError:
         return None  # the unread rest of the body exceeds the body limit
     headers = {
@@ -188,10 +191,10 @@ async def _response(scope: Scope, asked: _Hashed, parts: list[Message]) -> Store
     }
     if secret_fields := policy_of(scope).secret_fields:
         body = orjson.dumps({**orjson.loads(body), **dict.fromkeys(secret_fields)})
-    return StoredResponse(asked.fingerprint, status, headers, body)
+    return StoredResponse(request.fingerprint, status, headers, body)
 
 
-def _given(scope: Scope) -> str | None:
+def _key_of(scope: Scope) -> str | None:
     """Return the idempotency key of a request; None if it has none or the route is not idempotent."""
     if scope["type"] != "http" or not policy_of(scope).idempotent:
         return None
@@ -200,10 +203,10 @@ def _given(scope: Scope) -> str | None:
     )
 
 
-def _row_id(scope: Scope, given: str) -> str:
+def _row_id(scope: Scope, key: str) -> str:
     """Return the row id of a key. It includes caller and path, because keys are unique only within these."""
-    key = scope["state"].get("key")
-    parts = ("" if key is None else key.id, scope["path"], given)
+    caller = scope["state"].get("key")
+    parts = ("" if caller is None else caller.id, scope["path"], key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 A foreign page can reach a service on the user's own machine or network in two ways:
 
 - DNS rebinding: the host name of the page resolves to our address. The browser then sees a single site, and `Host`
-  contains the foreign name. If keys are in force, the page has no key, so `Host` is checked only without keys.
+  contains the foreign name. If keys are required, the page has no key, so `Host` is checked only without keys.
 - A cross-site request: the page sends a request to our address. `Origin` then names the foreign site, or
   `Sec-Fetch-Site` is `cross-site`. For every method that can change something, such requests are refused, with and
   without keys.
@@ -81,7 +81,7 @@ class OriginCheck:
 
     async def _host_matters(self, scope: Scope) -> bool:
         runtime: Runtime = scope["app"].state.runtime
-        return bool(self._allowed) or not await runtime.keyring.in_force()
+        return bool(self._allowed) or not await runtime.key_cache.required()
 
     def _check_host(self, host: str) -> bool:
         parsed = _split(host)

@@ -17,12 +17,12 @@ class QueryParameters:
         self.policies = policies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        places = self._faults(scope) if scope["type"] == "http" and scope["query_string"] else []
-        if not places:
+        entries = self._faults(scope) if scope["type"] == "http" and scope["query_string"] else []
+        if not entries:
             await self.app(scope, receive, send)
             return
         detail = "The request has query parameters that this route does not have. Correct or remove them."
-        response = problems.problem_response(scope, 422, "invalid_request", detail, places)
+        response = problems.problem_response(scope, 422, "invalid_request", detail, entries)
         await response(scope, receive, send)
 
     def _faults(self, scope: Scope) -> list[dict[str, object]]:
@@ -33,7 +33,7 @@ class QueryParameters:
         names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
         known = sorted(route.parameters)
         return [
-            problems.place(unknown("parameter", name, known), parameter=name)
+            problems.fault_entry(unknown("parameter", name, known), parameter=name)
             for name in names
             if name not in route.parameters
         ]

@@ -65,7 +65,7 @@ class RequestLog:
         finally:
             duration_s = time.perf_counter() - started
             runtime.meters.observe(
-                names.REQUESTS, scope["method"], _route(scope), str(status), seconds=duration_s
+                names.REQUEST_SECONDS, scope["method"], _route(scope), str(status), seconds=duration_s
             )
             if access.isEnabledFor(logging.INFO):
                 line = {

@@ -1,4 +1,4 @@
-// What several views read: models, corpora, trainers, presets, and which calls this server has.
+// What several views read: models, corpora, trainers, presets, formats.
 
 import { at, call, list } from "./api.js";
 
@@ -12,49 +12,17 @@ function openapi() {
   return described;
 }
 
-/**
- * Whether the server has a call, and a query parameter of it.
- * @param {string} method
- * @param {RegExp} path
- * @param {string} [parameter]
- */
-export async function offers(method, path, parameter) {
-  const { paths } = await openapi();
-  const found = Object.entries(paths).find(([each, calls]) => path.test(each) && method in calls)?.[1][method];
-  if (found === undefined) return false;
-  return parameter === undefined || (found.parameters ?? []).some((each) => each.name === parameter);
-}
-
-/** @typedef {{ name: string, type: string, default: any, description: string, choices?: any[] | null, minimum?: number | null, maximum?: number | null }} TrainerField */
-/** @typedef {{ kind: string, summary: string, fields: TrainerField[] }} TrainerInfo */
+/** @typedef {{ name: string, type: string, default: any, choices: string[], bounds: Record<string, number> }} TrainerField */
+/** @typedef {{ kind: string, summary: string, description: string, fields: TrainerField[] }} TrainerInfo */
 
 /** @returns {Promise<TrainerInfo[]>} */
 export async function trainers() {
-  if (await offers("get", /^\/trainers$/)) {
-    const found = await call("/trainers");
-    return Array.isArray(found) ? found : found.data;
-  }
-  const { components: { schemas } } = await openapi();
-  const { mapping } = schemas.TrainSpec.properties.trainer.discriminator;
-  return Object.entries(mapping).map(([kind, reference]) => {
-    const schema = schemas[reference.split("/").at(-1)];
-    const fields = Object.entries(schema.properties).filter(([name]) => name !== "kind").map(([name, each]) => ({
-      name, type: each.type ?? "object", default: each.default, description: each.description ?? "",
-      choices: each.enum, minimum: each.minimum, maximum: each.maximum,
-    }));
-    return { kind, summary: "", fields };
-  });
+  return (await call("/trainers")).data;
 }
 
 /** @returns {Promise<{ name: string, summary: string }[]>} */
 export async function presets() {
-  if (await offers("get", /^\/presets$/)) {
-    const found = await call("/presets");
-    return Array.isArray(found) ? found : found.data;
-  }
-  const { components: { schemas } } = await openapi();
-  const names = schemas.FeatureSpec.properties.preset.anyOf.find((each) => each.enum)?.enum ?? [];
-  return names.map((name) => ({ name, summary: SUMMARIES[name] ?? "" }));
+  return (await call("/presets")).data;
 }
 
 /** The formats that an upload can have. @returns {Promise<string[]>} */
@@ -63,14 +31,6 @@ export async function formats() {
   const parameter = paths["/corpora"].post.parameters.find((each) => each.name === "format");
   return parameter?.schema.enum ?? parameter?.schema.anyOf?.find((each) => each.enum)?.enum ?? ["conll"];
 }
-
-const SUMMARIES = {
-  generic: "Words, affixes and shapes: a start for any task.",
-  ner: "Names of people, places and things.",
-  chunking: "Phrases, when parts of speech are given.",
-  pos: "Parts of speech.",
-  segmentation: "Words of text without spaces.",
-};
 
 /** All models, newest first. */
 export function models() {
@@ -110,14 +70,9 @@ export async function resolve(reference, signal) {
 }
 
 /**
- * What a version takes: text or rows of columns, and an example.
- * @returns {Promise<{ text: boolean, columns: string[], labels: string[], tokenizer?: any, example?: any }>}
+ * What a version takes and gives. Versions from before signatures were kept have none: try text with them.
+ * @returns {{ text: boolean, columns: string[], labels: string[], tokenizer?: any, example?: any }}
  */
-export async function signatureOf(version, signal) {
-  if (version.signature) return version.signature;
-  // A server that does not say: a model of one column takes text.
-  const corpus = version.corpus === null ? null
-    : await call(at("corpora", version.corpus), { signal }).catch(() => null);
-  const columns = corpus?.columns ?? ["0"];
-  return { text: columns.length === 1, columns, labels: corpus?.labels ?? [] };
+export function signatureOf(version) {
+  return version.signature ?? { text: true, columns: ["0"], labels: [] };
 }

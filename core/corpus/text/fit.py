@@ -1,4 +1,8 @@
-"""Whether the tokens of a corpus could come from a tokenizer, and which tokenizer suits a corpus."""
+"""Whether the tokens of a corpus could come from a tokenizer, and which tokenizer suits a corpus.
+
+The sequences of a corpus are not always sentences: a reference or an address has stops inside. If the rules of
+sentences would split many sequences, a model of the corpus gets a tokenizer that ends sentences at line breaks only.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -21,6 +25,9 @@ _SUITS = 0.95
 _WARNS = 0.99
 #: A part of words, such as `'s`, is split if it is a token at least this often, and more often than a part of one.
 _CLITIC_COUNT = 3
+#: The rules of sentences suit a corpus unless they add more than this share of sentences. They add at most
+#: 0.06 in CoNLL-2000, CoNLL-2002, GENIA and UD English EWT, and 1.6 in generated references.
+_ADDED = 0.2
 _EXAMPLES = 5
 
 
@@ -31,6 +38,8 @@ class Fit:
     tokenizer: Tokenizer
     share: float
     examples: tuple[tuple[str, tuple[str, ...]], ...]
+    #: Sentences that the tokenizer finds inside sequences, as a share of the sequences.
+    added: float = 0.0
 
     def warning(self) -> str | None:
         """Return a sentence if too many tokens differ, else None."""
@@ -76,11 +85,20 @@ def fit_of(tokenizer: Tokenizer, corpus: Corpus) -> Fit:
         examples.setdefault(tokens[token], tuple(pieces))
         if len(examples) == _EXAMPLES:
             break
-    return Fit(tokenizer, float(same.mean()) if tokens else 1.0, tuple(examples.items()))
+    sequences = int(np.count_nonzero(np.diff(corpus.offsets[: last + 1])))
+    added = found.ends.size / sequences - 1 if sequences else 0.0
+    return Fit(tokenizer, float(same.mean()) if tokens else 1.0, tuple(examples.items()), added)
 
 
 def suitable(corpus: Corpus) -> Fit:
-    """Return the tokenizer for models of a corpus: its own, or the one that its tokens suggest."""
+    """Return the tokenizer for models of a corpus: its own, or the one that its tokens and sequences suggest."""
+    fit = _fit_of_tokens(corpus)
+    if fit.added <= _ADDED or fit.tokenizer.version == 1:
+        return fit
+    return replace(fit, tokenizer=replace(fit.tokenizer, sentences="lines"))
+
+
+def _fit_of_tokens(corpus: Corpus) -> Fit:
     if corpus.tokenizer is not None:
         given = corpus.tokenizer
         settled = given.kind != "words" or given.version == 1 or bool(given.clitics)

@@ -83,7 +83,11 @@ def automaton_of(pattern: str) -> Automaton:
 def matches(points: Points, pattern: str) -> tuple[Places, Places]:
     """Return the start and stop of each token that matches the pattern."""
     automaton = automaton_of(pattern)
-    distinct, classes = np.unique(points, return_inverse=True)
+    # Counting is much faster than sorting, as `np.unique` does.
+    distinct = np.flatnonzero(np.bincount(points, minlength=1))
+    class_of = np.zeros(int(distinct.max(initial=0)) + 1, np.int64)
+    class_of[distinct] = np.arange(distinct.size)
+    classes = class_of[points]
     tests = automaton.tests
     passes = np.zeros((max(distinct.size, 1), max(len(tests), 1)), np.bool_)
     for number, point in enumerate(distinct.tolist()):
@@ -93,7 +97,7 @@ def matches(points: Points, pattern: str) -> tuple[Places, Places]:
     values = np.full((2, len(automaton.alternatives)), -1, np.int64)
     starts, stops = np.empty(points.size, np.int64), np.empty(points.size, np.int64)
     count = find_matches(
-        classes.astype(np.int64), passes, np.array(flat, np.int64), bounds.astype(np.int64), values,
+        classes, passes, np.array(flat, np.int64), bounds.astype(np.int64), values,
         np.empty(points.size + 1, np.int64), starts, stops,
     )  # fmt: skip
     return starts[:count].copy(), stops[:count].copy()

@@ -20,11 +20,13 @@ from tagsmith.core.corpus.text.sentences import find_sentences
 from tagsmith.core.corpus.text.words import Kinds, Points, find_words
 
 TokenizerKind = Literal["words", "blanks", "characters", "pattern"]
+#: By rules, and at line breaks; or at line breaks only.
+SentenceRule = Literal["rules", "lines"]
 
 #: The version of new tokenizers.
 VERSION = 2
 _ALIASES = {"whitespace": "blanks"}
-_FIELDS = frozenset({"kind", "version", "pattern", "clitics"})
+_FIELDS = frozenset({"kind", "version", "pattern", "clitics", "sentences"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,6 +54,8 @@ class Tokenizer:
     pattern: str | None = None
     #: Of kind `words`: parts to split from words, such as `'s`, as the training corpus splits them.
     clitics: tuple[str, ...] = ()
+    #: What ends a sentence. `lines` suits sequences that have stops inside, such as references.
+    sentences: SentenceRule = "rules"
 
     @classmethod
     def of(cls, given: object) -> "Tokenizer":
@@ -88,15 +92,22 @@ class Tokenizer:
             raise ValueError(f"Clitics can be {', '.join(sorted(CLITICS))}.")
         if clitics and (kind != "words" or version < VERSION):
             raise ValueError("Only words of version 2 have clitics.")
+        sentences = record.get("sentences", "rules")
+        if sentences not in get_args(SentenceRule):
+            raise ValueError(f"Sentences can be {' or '.join(get_args(SentenceRule))}.")
         if pattern is not None:
             automaton_of(pattern)
-        return cls(cast(TokenizerKind, kind), version, pattern, tuple(clitics))
+        return cls(
+            cast(TokenizerKind, kind), version, pattern, tuple(clitics), cast(SentenceRule, sentences)
+        )
 
     def record(self) -> dict[str, Any]:
         """Return plain values for JSON, as in model files. `of` reads them."""
         found: dict[str, Any] = {"kind": self.kind, "version": self.version}
         if self.pattern is not None:
             found["pattern"] = self.pattern
+        if self.sentences != "rules":
+            found["sentences"] = self.sentences
         return found | ({"clitics": list(self.clitics)} if self.clitics else {})
 
     def split(self, text: str) -> TextTokens:
@@ -107,7 +118,10 @@ class Tokenizer:
         kinds = kinds_of(points)
         starts, stops = self._tokens(text, points, kinds)
         ends = np.empty(starts.size, np.int64)
-        quiet = quiet_stops(text, points, kinds, starts, stops) if starts.size else np.empty(0, np.bool_)
+        if self.sentences == "lines" or not starts.size:
+            quiet = np.ones(starts.size, np.bool_)
+        else:
+            quiet = quiet_stops(text, points, kinds, starts, stops)
         count = find_sentences(points, kinds, starts, stops, quiet, ends)
         return TextTokens(starts, stops, ends[:count])
 

@@ -151,25 +151,25 @@ def _longest(nodes: Nodes, tokens: Ids, begin: int, end: int) -> tuple[int, int]
 
 
 @inlined
-def _write_match(out: Ids, begin: int, stop: int, kind: int, places: int) -> None:
-    """Write a match of class `kind`: B I with 2 places, B M E S with 4. 0 is outside."""
-    first = 1 + kind * places
+def _write_match(out: Ids, begin: int, stop: int, kind: int, positions: int) -> None:
+    """Write a match of class `kind`: B I with 2 positions, B M E S with 4. 0 is outside."""
+    first = 1 + kind * positions
     for at in range(begin, stop):
         out[at] = first + 1
     out[begin] = first
-    if places == 4:
+    if positions == 4:
         out[stop - 1] = first + (3 if stop - begin == 1 else 2)
 
 
 @kernel
-def _forward(nodes: Nodes, kinds: Ids, tokens: Ids, offsets: Places, places: int, out: Ids) -> None:
+def _forward(nodes: Nodes, kinds: Ids, tokens: Ids, offsets: Places, positions: int, out: Ids) -> None:
     """Maximum matching from the left: at each uncovered token, take the longest entry that starts there."""
     for sentence in range(offsets.shape[0] - 1):
         t, end = offsets[sentence], offsets[sentence + 1]
         while t < end:
             entry, stop = _longest(nodes, tokens, t, end)
             if entry >= 0:
-                _write_match(out, t, stop, kinds[entry], places)
+                _write_match(out, t, stop, kinds[entry], positions)
                 t = stop
             else:
                 out[t] = 0
@@ -178,7 +178,7 @@ def _forward(nodes: Nodes, kinds: Ids, tokens: Ids, offsets: Places, places: int
 
 @kernel
 def _backward(
-    nodes: Nodes, kinds: Ids, tokens: Ids, offsets: Places, places: int, first: Ids, ending: Ids, out: Ids
+    nodes: Nodes, kinds: Ids, tokens: Ids, offsets: Places, positions: int, first: Ids, ending: Ids, out: Ids
 ) -> None:
     """Maximum matching from the right: at each uncovered token, take the longest entry that ends there.
 
@@ -201,7 +201,7 @@ def _backward(
         t = end - 1
         while t >= begin:
             if first[t] >= 0:
-                _write_match(out, first[t], t + 1, kinds[ending[t]], places)
+                _write_match(out, first[t], t + 1, kinds[ending[t]], positions)
                 t = first[t] - 1
             else:
                 out[t] = 0
@@ -255,19 +255,19 @@ class Trie:
         _lengths(self.nodes, tokens, offsets, longest, number, counts or nothing_left_out(), out)
         return out
 
-    def forward(self, kinds: Ids, tokens: Ids, offsets: Places, places: int) -> Ids:
+    def forward(self, kinds: Ids, tokens: Ids, offsets: Places, positions: int) -> Ids:
         """Cover the sentences by maximum matching from the left. `kinds` are the classes of the entries.
 
-        The code is 0 outside entries and 1 + class * places + place inside (2 places: B I, 4 places: B M E S).
+        The code is 0 outside entries and 1 + class * positions + position inside (2: B I, 4: B M E S).
         """
         out = np.empty(len(tokens), np.int32)
-        _forward(self.nodes, kinds, tokens, offsets, places, out)
+        _forward(self.nodes, kinds, tokens, offsets, positions, out)
         return out
 
-    def backward(self, kinds: Ids, tokens: Ids, offsets: Places, places: int) -> Ids:
+    def backward(self, kinds: Ids, tokens: Ids, offsets: Places, positions: int) -> Ids:
         """Cover the sentences by maximum matching from the right. The codes are those of `forward`."""
         first, ending, out = (np.empty(len(tokens), np.int32) for _ in range(3))
-        _backward(self.nodes, kinds, tokens, offsets, places, first, ending, out)
+        _backward(self.nodes, kinds, tokens, offsets, positions, first, ending, out)
         return out
 
 

@@ -1,4 +1,4 @@
-"""Printing templates in their own syntax, or in another one that can express them.
+"""Prints templates in their own syntax, or in another one that can express them.
 
 In another syntax the features are the same but have other names: in CRF++ and Wapiti a name begins with the letter of
 its kind, and positions outside a sentence are named differently. Printing raises Invalid, with a reason per template,
@@ -19,12 +19,12 @@ _ROW = re.compile(r"\[@?-?\d+,")
 
 def print_crfpp(templates: Sequence[Template]) -> str:
     """Print a CRF++ template file."""
-    return "\n".join(line for line, _ in _expressed(templates, "crf++", _crfpp))
+    return "\n".join(line for line, _ in _express_all(templates, "crf++", _crfpp))
 
 
 def print_wapiti(templates: Sequence[Template]) -> str:
     """Print a file of Wapiti patterns."""
-    lines = _expressed(templates, "wapiti", _wapiti)
+    lines = _express_all(templates, "wapiti", _wapiti)
     both = _pairs(templates)
     return "\n".join(
         "*" + line[1:] if i in both else line for i, (line, _) in enumerate(lines) if i - 1 not in both
@@ -35,7 +35,7 @@ def print_short(templates: Sequence[Template]) -> list[Any]:
     """Print the list of the short form."""
     both = _pairs(templates)
     entries: list[Any] = []
-    for i, (name, template) in enumerate(_expressed(templates, "short", _short_name)):
+    for i, (name, template) in enumerate(_express_all(templates, "short", _short_name)):
         places = [print_place(slot) for slot in template.slots]
         edge: bool | str = "both" if i in both else template.kind == "B"
         if i - 1 in both:
@@ -63,7 +63,7 @@ def _pairs(templates: Sequence[Template]) -> set[int]:
     }
 
 
-def _expressed(
+def _express_all(
     templates: Sequence[Template], syntax: Syntax, express: Callable[[Template], str]
 ) -> list[tuple[str, Template]]:
     """Express each template, or raise Invalid. Different templates must not become equal in the other syntax."""

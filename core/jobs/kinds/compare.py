@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast
 from pydantic import Field, StringConstraints, ValidationInfo, create_model, field_validator
 
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import ResultOnly, Running
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, ResultOnly
 from tagsmith.core.jobs.spec import Dev, JobSpec
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Learning, Seed
 from tagsmith.core.learn.run.stopping import PatienceStop, Stop
 from tagsmith.core.learn.trainers.base import TrainerSpec
@@ -74,15 +74,15 @@ class CompareSpec(JobSpec):
         counts = Counter(trainer.name for trainer in trainers if trainer.name is not None)
         twice = [name for name, count in counts.items() if count > 1]
         if twice:
-            raise ValueError(f"two trainers have the name {twice[0]}")
+            raise ValueError(f"Two trainers have the name {twice[0]}. Give each a different one.")
         return trainers
 
     @field_validator("threads")
     @classmethod
-    def _threads_of_use(cls, threads: int, info: ValidationInfo) -> int:
+    def _check_threads(cls, threads: int, info: ValidationInfo) -> int:
         trainers = info.data.get("trainers")
         if threads > 1 and trainers is not None and not any(trainer.uses_threads for trainer in trainers):
-            raise ValueError("none of the trainers can use more than 1 thread")
+            raise ValueError("None of the trainers uses more than one thread. Set threads to 1.")
         return threads
 
     def runs(self) -> list[tuple[str, Learning]]:
@@ -108,13 +108,13 @@ class CompareSpec(JobSpec):
         """Return the given names. The default is the kind, numbered if it occurs more than once."""
         names = [trainer.name for trainer in self.trainers]
         taken = {name for name in names if name is not None}
-        for place, trainer in enumerate(self.trainers):
-            if names[place] is None:
+        for index, trainer in enumerate(self.trainers):
+            if names[index] is None:
                 options = (
                     trainer.kind if number == 1 else f"{trainer.kind} {number}" for number in range(1, 99)
                 )
-                names[place] = next(name for name in options if name not in taken)
-                taken.add(cast(str, names[place]))
+                names[index] = next(name for name in options if name not in taken)
+                taken.add(cast(str, names[index]))
         return cast(list[str], names)
 
 
@@ -126,24 +126,24 @@ class Comparison(Result):
     curves: list[dict[str, Any]]
 
 
-def _prepare(spec: CompareSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: CompareSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
-    intake.dev(spec.dev, corpus)
-    intake.memory(spec.features, corpus)
-    intake.lexicons([spec.features])
+    inputs.dev(spec.dev, corpus)
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons([spec.features])
     passes = sum(trainer.total_passes for trainer in spec.trainers)
     return Prepared(spec=spec, tokens=corpus.tokens * passes)
 
 
-def _run(spec: CompareSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    dev = yield from workplace.dev(spec.dev)
-    lexicons = yield from workplace.lexicons([spec.features])
+def _run(spec: CompareSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    dev = yield from resources.dev(spec.dev)
+    lexicons = yield from resources.lexicons([spec.features])
     runs = spec.runs()
     for _, learning in runs:
-        yield from workplace.kernels(learning.trainer)
-    compared = yield from workplace.resumed(
+        yield from resources.kernels(learning.trainer)
+    compared = yield from resources.resumed(
         lambda resume: compare(runs, corpus, dev, lexicons=lexicons, resume=resume)
     )
     return ResultOnly(Comparison(**compared).stored())

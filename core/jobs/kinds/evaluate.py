@@ -9,15 +9,15 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import mapped
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, Running, Step
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Seed
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline import versions, warm
+from tagsmith.core.pipeline import evaluation, warm
 from tagsmith.core.pipeline.experiments.table import csv_of
 from tagsmith.core.registry import evaluations
 from tagsmith.core.registry.evaluations import NewEvaluation
@@ -51,7 +51,7 @@ class EvaluateSpec(JobSpec):
     @classmethod
     def _models_differ(cls, models: list[str]) -> list[str]:
         if len(set(models)) < len(models):
-            raise ValueError("a model is named twice")
+            raise ValueError("A model occurs twice. Remove one of the two.")
         return models
 
 
@@ -77,40 +77,43 @@ class _Scored:
         return self.result
 
 
-def _prepare(spec: EvaluateSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
-    found: list[Target] = []
-    for place, reference in enumerate(spec.models):
-        target = intake.version(reference, f"/models/{place}")
-        if target in found:
-            fault = Fault(f"{reference} is {target}, which is named already", pointer=f"/models/{place}")
+def _prepare(spec: EvaluateSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
+    targets: list[Target] = []
+    for index, reference in enumerate(spec.models):
+        target = inputs.version(reference, f"/models/{index}")
+        if target in targets:
+            fault = Fault(
+                f"{reference} is {target}, which occurs already. Remove one of the two.",
+                pointer=f"/models/{index}",
+            )
             raise Invalid("The spec names a version twice.", [fault], code="same_version")
-        found.append(target)
-    names = {target.model for target in found}
+        targets.append(target)
+    names = {target.model for target in targets}
     return Prepared(
-        spec=spec.model_copy(update={"models": [str(target) for target in found]}),
-        tokens=corpus.tokens * len(found),
+        spec=spec.model_copy(update={"models": [str(target) for target in targets]}),
+        tokens=corpus.tokens * len(targets),
         model=names.pop() if len(names) == 1 else None,
     )
 
 
-def _run(spec: EvaluateSpec, workplace: Workplace) -> Running:
+def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     """Score the versions with one model in memory at a time, then compare each pair."""
-    targets = [workplace.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
-    corpus = yield from workplace.corpus(spec.corpus)
+    targets = [resources.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
+    corpus = yield from resources.corpus(spec.corpus)
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1
     taggings, scored, scores = [], [], []
     for number, target in enumerate(targets):
-        path = yield from workplace.model_file(target)
+        path = yield from resources.model_file(target)
         tagger = Tagger.open(path, target.sha256)
-        steps = versions.tag_corpus(str(target), tagger, corpus)
+        steps = evaluation.tag_corpus(str(target), tagger, corpus)
         tagging = yield from mapped(steps, partial(_step, number, parts))
         path.unlink()
         taggings.append(tagging)
         metrics, metric = tagging.metrics.as_dict(), score_name(tagger.model.labels)
-        scores.append((target, NewEvaluation(spec.corpus, None, metric, metrics, workplace.job.id)))
+        scores.append((target, NewEvaluation(spec.corpus, None, metric, metrics, resources.job.id)))
         scored.append(
             {
                 "model": target.model,
@@ -125,9 +128,9 @@ def _run(spec: EvaluateSpec, workplace: Workplace) -> Running:
             }
         )
         yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
-    tests = versions.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
+    tests = evaluation.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
     pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
-    row = workplace.corpus_row(spec.corpus)
+    row = resources.corpus_row(spec.corpus)
     result = Evaluation(corpus=row.id, corpus_name=row.name, models=scored, pairs=pairs)
     return _Scored(result.stored(), scores)
 

@@ -13,15 +13,15 @@ from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.labels.codings import LabelCoding
 from tagsmith.core.jobs import jobs
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Output, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, Running, Step
+from tagsmith.core.jobs.resources import JobResources, chunks_of, write_file
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.jobs.workplace import Workplace, pieces, written
 from tagsmith.core.model.constraints import Constraints
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
-from tagsmith.core.pipeline.versions import tagged_corpus
+from tagsmith.core.pipeline.evaluation import tagged_corpus
 from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.store import blobs
 from tagsmith.core.store.corpora import CorpusRow
@@ -70,15 +70,15 @@ class _Written:
     job_id: str
     path: Path
     #: The result, without the size and digest of the output.
-    told: dict[str, Any]
+    result: dict[str, Any]
 
     def store(self, conn: Connection) -> dict[str, Any]:
-        blob = blobs.write(conn, jobs.output_id(self.job_id), pieces(self.path))
-        return TaggedCorpus(**self.told, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
+        blob = blobs.write(conn, jobs.output_id(self.job_id), chunks_of(self.path))
+        return TaggedCorpus(**self.result, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
 
 
-def _prepare(spec: TagSpec, intake: Intake) -> Prepared:
-    corpus = intake.corpus(spec.corpus)
+def _prepare(spec: TagSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.corpus(spec.corpus)
     try:
         _writing_options(spec, corpus)
     except Invalid as error:
@@ -87,27 +87,27 @@ def _prepare(spec: TagSpec, intake: Intake) -> Prepared:
             for each in error.faults
         ]
         raise Invalid(error.message, faults, code=error.code) from None
-    target = intake.version(spec.model, "/model")
+    target = inputs.version(spec.model, "/model")
     return Prepared(
         spec=spec.model_copy(update={"model": str(target)}), tokens=corpus.tokens, model=target.model
     )
 
 
-def _run(spec: TagSpec, workplace: Workplace) -> Running:
-    target, row = workplace.version(spec.model, "/model"), workplace.corpus_row(spec.corpus)
-    corpus = yield from workplace.corpus(spec.corpus)
-    yield Step("tag", 0.0, "making the kernels ready")
+def _run(spec: TagSpec, resources: JobResources) -> JobRun:
+    target, row = resources.version(spec.model, "/model"), resources.corpus_row(spec.corpus)
+    corpus = yield from resources.corpus(spec.corpus)
+    yield Step("tag", 0.0, "compiling the kernels")
     warm.serving()
-    path = yield from workplace.model_file(target)
+    path = yield from resources.model_file(target)
     tagger = Tagger.open(path, target.sha256)
     constraints = None if spec.valid is None else Constraints(valid=spec.valid)
     steps = tagged_corpus(tagger, corpus, posterior=spec.decode == "posterior", constraints=constraints)
     tagged = yield from mapped(steps, lambda done: Step("tag", TAGGING * done))
     path.unlink()
     yield Note(f"{target} has labelled {corpus.tokens} tokens")
-    name, out = spec.format or row.format, workplace.scratch / "output"
-    yield from written(formats.write(tagged, name, _writing_options(spec, row)), out)
-    told = {
+    name, out = spec.format or row.format, resources.scratch / "output"
+    yield from write_file(formats.write(tagged, name, _writing_options(spec, row)), out)
+    result = {
         "model": target.model,
         "version": target.version,
         "corpus": row.id,
@@ -116,7 +116,7 @@ def _run(spec: TagSpec, workplace: Workplace) -> Running:
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
     }
-    return _Written(workplace.job.id, out, told)
+    return _Written(resources.job.id, out, result)
 
 
 def _writing_options(spec: TagSpec, corpus: CorpusRow) -> Any:

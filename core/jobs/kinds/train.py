@@ -10,11 +10,11 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.running import Note, Running, Said
+from tagsmith.core.jobs.resources import JobResources, chunks_of
+from tagsmith.core.jobs.runner_interface import JobRun, JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus, DevFraction, JobSpec, Promotion
-from tagsmith.core.jobs.workplace import Workplace, pieces
 from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
@@ -57,11 +57,11 @@ class TrainSpec(JobSpec, Learning):
     def _patience_has_scores(self) -> "TrainSpec":
         if self.stop.keeps_best and self.dev is None:
             fault = Fault(
-                "patience waits for a better score on dev, and there is no dev",
+                "`patience` needs a dev set. Add `dev` or remove `patience`.",
                 pointer="/stop/patience",
                 type=FaultType.INCONSISTENT,
             )
-            raise Invalid("The train job is not valid", [fault], code="invalid_spec")
+            raise Invalid("The train job is not valid.", [fault], code="invalid_spec")
         return self
 
 
@@ -104,9 +104,9 @@ class NewModel:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, spec: TrainSpec, trained: TrainResult, workplace: Workplace) -> "NewModel":
+    def of(cls, spec: TrainSpec, trained: TrainResult, resources: JobResources) -> "NewModel":
         """Write the model file of a run, and collect the data that is published with it."""
-        path = workplace.scratch / "model"
+        path = resources.scratch / "model"
         file.save(trained.model, path)
         stored = spec.model_dump(mode="json")
         return cls(
@@ -122,37 +122,37 @@ class NewModel:
                 corpus=spec.corpus,
                 seed=spec.seed,
                 code_version=version.code_version(),
-                job_id=workplace.job.id,
+                job_id=resources.job.id,
             ),
             passes=trained.passes,
             stop_reason=trained.stop_reason,
             curve=thinned(trained.curve, CURVE_POINTS),
-            dev=_dev_scores(spec, trained, workplace.job.id),
+            dev=_dev_scores(spec, trained, resources.job.id),
             warnings=trained.warnings,
             promote=spec.promote,
-            request_id=workplace.job.request_id,
-            registry=workplace.registry,
+            request_id=resources.job.request_id,
+            registry=resources.registry,
         )
 
     def store(self, conn: Connection) -> dict[str, Any]:
         """Publish the version. Promote it in the same transaction if the spec requests it and the policy allows it."""
-        made = self.registry.publish(conn, self.name, self.new, pieces(self.path))
+        row = self.registry.publish(conn, self.name, self.new, chunks_of(self.path))
         if self.dev is not None:
-            evaluations.record(conn, self.name, made.version, self.dev)
-        refusal = self._refused_promotion(conn, made.version)
+            evaluations.record(conn, self.name, row.version, self.dev)
+        refusal = self._refused_promotion(conn, row.version)
         return TrainedVersion(
             model=self.name,
-            version=made.version,
+            version=row.version,
             promoted=self.promote if refusal is None else None,
             not_promoted=refusal,
-            objective=made.objective,
-            active_features=made.active_features,
-            train_seconds=made.train_seconds,
+            objective=row.objective,
+            active_features=row.active_features,
+            train_seconds=row.train_seconds,
             passes=self.passes,
             stop_reason=self.stop_reason,
-            metrics=made.metrics,
-            sha256=made.sha256,
-            size_bytes=made.size_bytes,
+            metrics=row.metrics,
+            sha256=row.sha256,
+            size_bytes=row.size_bytes,
             curve=self.curve,
             warnings=list(self.warnings),
         ).stored()
@@ -181,36 +181,36 @@ def _dev_scores(spec: TrainSpec, trained: TrainResult, job_id: str) -> NewEvalua
     )
 
 
-def _prepare(spec: TrainSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: TrainSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.features.resolve(corpus.columns)
-    intake.dev(spec.dev, corpus)
-    intake.memory(spec.features, corpus)
-    intake.lexicons([spec.features])
+    inputs.dev(spec.dev, corpus)
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons([spec.features])
     tokens = corpus.tokens * spec.trainer.total_passes
     if spec.init is not None:
         # Pin the version now: its alias may move before the job runs.
-        spec = spec.model_copy(update={"init": str(intake.version(spec.init, "/init"))})
+        spec = spec.model_copy(update={"init": str(inputs.version(spec.init, "/init"))})
     return Prepared(spec=spec, tokens=tokens, model=spec.model)
 
 
-def _run(spec: TrainSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    dev = None if spec.dev is None else (yield from workplace.dev(spec.dev))
-    lexicons = yield from workplace.lexicons([spec.features])
-    init = None if spec.init is None else (yield from _start(workplace, spec.init))
-    yield from workplace.kernels(spec.trainer)
-    trained = yield from workplace.resumed(
+def _run(spec: TrainSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    dev = None if spec.dev is None else (yield from resources.dev(spec.dev))
+    lexicons = yield from resources.lexicons([spec.features])
+    init = None if spec.init is None else (yield from _start(resources, spec.init))
+    yield from resources.kernels(spec.trainer)
+    trained = yield from resources.resumed(
         lambda resume: train(spec, corpus, dev, lexicons=lexicons, init=init, resume=resume)
     )
     for warning in trained.warnings:
         yield Note(warning, level="warning")
-    return NewModel.of(spec, trained, workplace)
+    return NewModel.of(spec, trained, resources)
 
 
-def _start(workplace: Workplace, reference: str) -> Generator[Said, None, Start]:
+def _start(resources: JobResources, reference: str) -> Generator[JobUpdate, None, Start]:
     """Open the version to start from."""
-    path = yield from workplace.model_file(workplace.version(reference, "/init"))
+    path = yield from resources.model_file(resources.version(reference, "/init"))
     return Start(file.load(path), reference)
 
 

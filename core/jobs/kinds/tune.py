@@ -25,12 +25,12 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.spec import Spec, pointer, validated
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.kinds.train import NewModel, TrainSpec
-from tagsmith.core.jobs.running import Running
+from tagsmith.core.jobs.resources import JobResources
+from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.jobs.spec import DevCorpus, JobSpec, Promotion
-from tagsmith.core.jobs.workplace import Workplace
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.pipeline.experiments import folds
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
@@ -60,11 +60,11 @@ class Range(Spec):
     @model_validator(mode="after")
     def _is_a_range(self) -> "Range":
         if not self.low < self.high:
-            raise ValueError("low must be less than high")
+            raise ValueError("`low` must be less than `high`.")
         if self.scale == "log" and self.low <= 0:
-            raise ValueError("a logarithmic range must begin above 0")
+            raise ValueError("A logarithmic range must start above 0.")
         if self.integer and not (self.low.is_integer() and self.high.is_integer()):
-            raise ValueError("a range of whole numbers must begin and end with one")
+            raise ValueError("The ends of an integer range must be integers.")
         return self
 
     def draw(self, source: random.Random) -> float | int:
@@ -94,15 +94,14 @@ class GridSearch(Spec):
         """Return the combinations; the last field in name order changes fastest."""
         count = math.prod(len(values) for values in self.fields.values())
         if count > MAX_CANDIDATES:
-            fault = Fault(
-                f"these are {count} combinations; at most {MAX_CANDIDATES}",
-                pointer="/search/fields",
-                type=FaultType.SEARCHED_VALUE,
-            )
-            raise Invalid("The tune job is not valid", [fault], code="invalid_spec")
+            reason = f"The grid has {count:,} combinations. At most {MAX_CANDIDATES:,} are allowed."
+            fault = Fault(reason, pointer="/search/fields", type=FaultType.SEARCHED_VALUE)
+            raise Invalid("The tune job is not valid.", [fault], code="invalid_spec")
         names = sorted(self.fields)
-        made = (dict(zip(names, v, strict=True)) for v in itertools.product(*(self.fields[n] for n in names)))
-        return _distinct(made)
+        combinations = (
+            dict(zip(names, v, strict=True)) for v in itertools.product(*(self.fields[n] for n in names))
+        )
+        return _distinct(combinations)
 
     def probes(self) -> list[dict[str, Value]]:
         """Return further settings to validate: none, because the search tries every combination."""
@@ -130,10 +129,10 @@ class RandomSearch(Spec):
         """Draw the settings. Each field has its own random stream, so a new field does not change the others."""
         # Python's generator is stable across releases, and the seed needs no secrecy.
         streams = {name: random.Random(f"{seed}:{name}") for name in sorted(self.fields)}  # noqa: S311
-        made = (
+        draws = (
             {name: self._draw(name, source) for name, source in streams.items()} for _ in range(self.trials)
         )
-        return _distinct(made)
+        return _distinct(draws)
 
     def _draw(self, name: str, source: random.Random) -> Value:
         field = self.fields[name]
@@ -196,7 +195,7 @@ class TuneSpec(JobSpec, Learning):
         for values in self.search.probes():
             self._with(values)
         if not self.candidates:
-            raise ValueError("the search has no candidate")
+            raise ValueError("The search has no candidate. Give at least one value.")
         for candidate in self.candidates:
             # Check before the search that the best spec can be trained, even if its best pass is the first.
             for_whole_corpus(candidate.learning, passes=1)
@@ -214,7 +213,7 @@ class TuneSpec(JobSpec, Learning):
             try:
                 candidate.learning.features.resolve(columns)
             except Invalid as error:
-                raise self._blamed(error, candidate.values) from None
+                raise self._at_searched_field(error, candidate.values) from None
 
     def _with(self, values: Mapping[str, Value]) -> Learning:
         """Return the spec with the given fields set; Invalid names the wrong value and its field."""
@@ -224,7 +223,7 @@ class TuneSpec(JobSpec, Learning):
         try:
             return validated(_LEARNING, body, "The tune job")
         except Invalid as error:
-            raise self._blamed(error, values) from None
+            raise self._at_searched_field(error, values) from None
 
     @cached_property
     def _base(self) -> dict[str, Any]:
@@ -232,30 +231,32 @@ class TuneSpec(JobSpec, Learning):
 
     def _set(self, body: dict[str, Any], path: str, value: Value) -> None:
         *parents, leaf = path.split(".")
-        place: Any = body
+        target: Any = body
         for parent in parents:
-            place = place.get(parent) if isinstance(place, dict) else None
+            target = target.get(parent) if isinstance(target, dict) else None
         if path in ("trainer.kind", "stop.kind"):
-            raise _refused(
-                path, "a kind is not tuned: its fields are; a compare job compares kinds of trainers"
+            raise _invalid_field(
+                path, "A kind cannot be tuned. To compare kinds of trainers, use a compare job."
             )
-        if not isinstance(place, dict):
-            raise _refused(path, f"the spec has nothing at {'.'.join(parents)} to set {leaf} in")
-        place[leaf] = value
+        if not isinstance(target, dict):
+            raise _invalid_field(
+                path, f"The spec has no object at {'.'.join(parents)} in which to set {leaf}."
+            )
+        target[leaf] = value
 
-    def _blamed(self, error: Invalid, values: Mapping[str, Value]) -> Invalid:
+    def _at_searched_field(self, error: Invalid, values: Mapping[str, Value]) -> Invalid:
         """Return the same error, located at the searched field that caused it, or at all possible ones."""
         faults = []
         for fault in error.faults:
-            place = (fault.pointer or "").strip("/").replace("/", ".")
+            field = (fault.pointer or "").strip("/").replace("/", ".")
             near = [
                 path
                 for path in values
-                if f"{path}.".startswith(f"{place}.") or f"{place}.".startswith(f"{path}.")
+                if f"{path}.".startswith(f"{field}.") or f"{field}.".startswith(f"{path}.")
             ]
-            exact = [path for path in near if path == place]
-            said = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
-            reason = f"{said}: {fault.reason}"
+            exact = [path for path in near if path == field]
+            settings = ", ".join(f"{path} = {_shown(values[path])}" for path in exact or near or values)
+            reason = f"{settings}: {fault.reason}"
             if near:
                 where = pointer(("search", "fields", exact[0] if exact else near[0]))
                 faults.append(replace(fault, reason=reason, pointer=where, type=FaultType.SEARCHED_VALUE))
@@ -273,10 +274,10 @@ def _shown(value: Value) -> str:
 _LEARNING: TypeAdapter[Learning] = TypeAdapter(Learning)
 
 
-def _refused(path: str, reason: str) -> Invalid:
+def _invalid_field(path: str, reason: str) -> Invalid:
     where = pointer(("search", "fields", path))
     fault = Fault(f"{path}: {reason}", pointer=where, type=FaultType.SEARCHED_VALUE)
-    return Invalid("The tune job is not valid", [fault], code="invalid_spec")
+    return Invalid("The tune job is not valid.", [fault], code="invalid_spec")
 
 
 class SearchResult(Result):
@@ -302,14 +303,14 @@ class _Searched:
         return SearchResult(**result).stored()
 
 
-def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
-    corpus = intake.labelled(spec.corpus)
+def _prepare(spec: TuneSpec, inputs: InputChecks) -> Prepared:
+    corpus = inputs.labelled(spec.corpus)
     spec.check_columns(corpus.columns)
-    intake.dev(spec.dev, corpus)
+    inputs.dev(spec.dev, corpus)
     if spec.folds is not None:
         folds.check(corpus.sentences, spec.folds)
-    intake.memory(spec.features, corpus)
-    intake.lexicons(_features(spec))
+    inputs.memory(spec.features, corpus)
+    inputs.lexicons(_features(spec))
     passes = (spec.folds or 1) * sum(candidate.learning.trainer.total_passes for candidate in spec.candidates)
     return Prepared(
         spec=spec,
@@ -318,12 +319,12 @@ def _prepare(spec: TuneSpec, intake: Intake) -> Prepared:
     )
 
 
-def _run(spec: TuneSpec, workplace: Workplace) -> Running:
-    corpus = yield from workplace.corpus(spec.corpus)
-    dev = None if spec.dev is None else (yield from workplace.corpus(spec.dev.corpus))
-    lexicons = yield from workplace.lexicons(_features(spec))
-    yield from workplace.kernels(spec.trainer)
-    tuned = yield from workplace.resumed(
+def _run(spec: TuneSpec, resources: JobResources) -> JobRun:
+    corpus = yield from resources.corpus(spec.corpus)
+    dev = None if spec.dev is None else (yield from resources.corpus(spec.dev.corpus))
+    lexicons = yield from resources.lexicons(_features(spec))
+    yield from resources.kernels(spec.trainer)
+    tuned = yield from resources.resumed(
         lambda resume: tune(
             spec.candidates,
             corpus,
@@ -340,7 +341,7 @@ def _run(spec: TuneSpec, workplace: Workplace) -> Running:
     if spec.dev is not None:
         wanted["dev"] = spec.dev.model_dump(mode="json")
     final = TrainSpec.model_validate({**tuned.best.model_dump(mode="json"), **wanted})
-    return _Searched(tuned.result, NewModel.of(final, tuned.trained, workplace))
+    return _Searched(tuned.result, NewModel.of(final, tuned.trained, resources))
 
 
 def _features(spec: TuneSpec) -> list[FeatureSpec]:

@@ -22,7 +22,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.features.index import FeatureIndex
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.preview import label_pairs
-from tagsmith.core.features.resolving import only
+from tagsmith.core.features.resolve import only
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.features.templates.template import Template
 from tagsmith.core.learn.problem.occurrences import Occurrences, edge_occurrences_of, occurrences_of
@@ -118,14 +118,14 @@ def _measured(
     first = {template.feature_group: i for i, template in reversed(list(enumerate(templates)))}
     same_as = np.array([first[template.feature_group] for template in templates], np.int32)
     template_of = same_as[index.seen_at % len(templates)]
-    gains, made = np.zeros(len(templates)), np.bincount(template_of, minlength=len(templates)).tolist()
+    gains, distinct = np.zeros(len(templates)), np.bincount(template_of, minlength=len(templates)).tolist()
     totals = np.bincount(joins[joins >= 0], minlength=ways)
     _add_gains(
         occurrences, readonly(joins, np.int32), readonly(totals, np.int64), int(totals.sum()),
         readonly(template_of, np.int32), np.zeros(ways, np.int64), gains,
     )  # fmt: skip
     return [
-        Ranked(template, float(gains[same]), made[same])
+        Ranked(template, float(gains[same]), distinct[same])
         for template, same in zip(templates, same_as.tolist(), strict=True)
     ]
 
@@ -140,12 +140,12 @@ def _add_gains(
         begin, end = occurrences.starts[a], occurrences.starts[a + 1]
         for k in range(begin, end):
             counts[joins[occurrences.tokens[k]]] += 1
-        told = 0.0
+        information = 0.0
         for k in range(begin, end):
             y = joins[occurrences.tokens[k]]
             n = counts[y]
             if n > 0:
                 # P(f, y) / (P(f) P(y)), where each probability is a count divided by the number of tokens.
-                told += n * log2(n * float(tokens) / (float(end - begin) * totals[y]))
+                information += n * log2(n * float(tokens) / (float(end - begin) * totals[y]))
                 counts[y] = 0
-        gains[template_of[a]] += told / tokens
+        gains[template_of[a]] += information / tokens

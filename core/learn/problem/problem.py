@@ -213,7 +213,9 @@ class Compiled:
 def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
     """Compile a training corpus. `lexicons` holds the lexicons that the features name, by id."""
     if corpus.labels is None:
-        raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
+        raise Invalid(
+            "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
+        )
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     index, attributes = build(slots_of(features, vocabularies), codes, corpus.offsets, features.cutoff)
@@ -225,7 +227,7 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
     labels, gold = gold_of(corpus, ())
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
-            f"The corpus has {len(labels)} labels; at most 32,767 can be trained", code="too_many_labels"
+            f"The corpus has {len(labels)} labels. At most 32,767 can be trained.", code="too_many_labels"
         )
     problem = Problem(
         _sequences(coder.tokens_of(corpus), attributes, edge_attributes, gold, bags),
@@ -243,7 +245,7 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
 def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Number the labels: first the known ones, then the other labels of the corpus in alphabetical order."""
     if corpus.labels is None:
-        raise Invalid("The corpus has no labels", code="unlabelled_corpus")
+        raise Invalid("The corpus has no labels.", code="unlabelled_corpus")
     names = corpus.labels.vocabulary.strings()
     present = np.unique(corpus.labels.ids)
     numbers = {name: i for i, name in enumerate(known)}

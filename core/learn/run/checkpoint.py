@@ -48,7 +48,7 @@ def carried_over(path: Path) -> tuple[list[dict[str, Any]], bool]:
     header = flat_file.FlatFile.open(path, MAGIC).header
     carried = header.get("carried")
     if not isinstance(carried, list) or "kept" not in header:
-        raise CorruptFile("The checkpoint is of another version of the program")
+        raise CorruptFile("The checkpoint was written by another version of the program.")
     return carried, header["kept"] is not None
 
 
@@ -58,8 +58,8 @@ def load(path: Path, like: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Any], 
     arrays = source.arrays()
     for name, array in like.items():
         if name not in arrays or (arrays[name].shape, arrays[name].dtype) != (array.shape, array.dtype):
-            raise CorruptFile("The checkpoint is of another run")
+            raise CorruptFile("The checkpoint belongs to another run.")
     kept = source.header.get("kept")
     if not isinstance(kept, dict) or kept.keys() != set(KEPT):
-        raise CorruptFile("The checkpoint is of another version of the program")
+        raise CorruptFile("The checkpoint was written by another version of the program.")
     return kept, arrays

@@ -27,6 +27,10 @@ from tagsmith.core.learn.weights.scoring import Weights
 
 ScoreName = Literal["f1", "accuracy"]
 
+#: A run has diverged if its objective is this many times that of all weights zero. Short runs with a bold learning rate
+#: can end above 1; runs that diverge end at thousands.
+WORSE_THAN_NOTHING = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Learned:
@@ -237,6 +241,8 @@ def _finished(run: _Run, reason: StopReason) -> Generator[Progress, None, Learne
             "finish", run.passes, passes, 1.0, run.objective, active_features=active, seconds=run.seconds
         )
     _refuse_diverged(objective, run.passes)
+    if run.spec.trainer.calibrated:
+        _refuse_worse_than_nothing(objective, run.problem)
     metrics = None if run.dev is None else _evaluate(weights, run.dev)
     yield Progress("finish", run.passes, passes, 1.0, objective, "exact", active, seconds=run.seconds)
     return Learned(
@@ -258,6 +264,16 @@ def _refuse_diverged(objective: float, passes: int) -> None:
         raise Diverged(
             f"Training diverged: the objective is no longer a finite number after pass {passes}. Choose a smaller "
             "learning rate, or stronger regularisation."
+        )
+
+
+def _refuse_worse_than_nothing(objective: float, problem: Problem) -> None:
+    """Refuse a model that is far worse than all weights zero, which give every labelling the same probability."""
+    nothing = problem.tokens * math.log(max(len(problem.labels), 2))
+    if objective > WORSE_THAN_NOTHING * nothing:
+        raise Diverged(
+            f"Training diverged: the objective is {objective:,.0f}, and {nothing:,.0f} without any training. Choose a "
+            'smaller learning rate: leave `schedule.eta0` at "auto", or lower it.'
         )
 
 

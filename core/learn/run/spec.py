@@ -29,8 +29,8 @@ class Learning(Spec):
 
     @field_validator("threads")
     @classmethod
-    def _threads_of_use(cls, threads: int, info: ValidationInfo) -> int:
+    def _check_threads(cls, threads: int, info: ValidationInfo) -> int:
         trainer = info.data.get("trainer")
         if threads > 1 and trainer is not None and not trainer.uses_threads:
-            raise ValueError(f"{trainer.kind} learns from one sequence after another: it takes 1 thread")
+            raise ValueError(f"{trainer.kind} uses one thread. Set threads to 1.")
         return threads

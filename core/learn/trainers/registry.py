@@ -7,7 +7,7 @@ from pydantic import Field, TypeAdapter
 from tagsmith.core.learn.trainers import staged
 from tagsmith.core.learn.trainers.base import TrainerSpec
 from tagsmith.core.learn.trainers.discovery import specs_in
-from tagsmith.core.learn.trainers.singles import SINGLES
+from tagsmith.core.learn.trainers.stage_specs import SINGLES
 
 #: In the order of the HTTP contract.
 SPECS: tuple[type[TrainerSpec], ...] = (*SINGLES, *specs_in(staged))

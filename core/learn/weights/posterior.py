@@ -1,4 +1,4 @@
-"""From a sentence to loss and direction: the only place where trainers use the probabilities of a model.
+"""From a sentence to loss and direction: the only module in which trainers use the probabilities of a model.
 
     loss = -log p(y | x; w) = log Z - score(gold),   direction = -d loss / d score = gold - expected
 

@@ -69,7 +69,7 @@ def value_of(data: Sequences, k: Any) -> Any:
 
 
 @inlined
-def _owed(r: Rows, row: Any, reading: Reading) -> Any:
+def _pending_penalty(r: Rows, row: Any, reading: Reading) -> Any:
     """Return the pending penalty of a row. Plain rows have none; skipping `touched` then saves a cache line."""
     if reading.sign == 0.0:
         return v.zero(r.weights)
@@ -78,9 +78,9 @@ def _owed(r: Rows, row: Any, reading: Reading) -> Any:
 
 
 @inlined
-def _weighed(r: Rows, at: Any, owed: Any, value: Any, acc: Any) -> Any:
-    """Return acc + value * soft(eight weights, owed)."""
-    return v.fma(v.soft(v.load(r.weights, at), owed), value, acc)
+def _add_weighted(r: Rows, at: Any, pending: Any, value: Any, acc: Any) -> Any:
+    """Return acc + value * soft(eight weights, pending)."""
+    return v.fma(v.soft(v.load(r.weights, at), pending), value, acc)
 
 
 @inlined
@@ -98,11 +98,11 @@ def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None
         a, b, c = v.zero(out), v.zero(out), v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
-            owed, value = _owed(r, row, reading), v.splat(kind(value_of(data, k)))
-            place = row * width + j
-            a = _weighed(r, place, owed, value, a)
-            b = _weighed(r, place + v.LANES, owed, value, b)
-            c = _weighed(r, place + 2 * v.LANES, owed, value, c)
+            pending, value = _pending_penalty(r, row, reading), v.splat(kind(value_of(data, k)))
+            cell = row * width + j
+            a = _add_weighted(r, cell, pending, value, a)
+            b = _add_weighted(r, cell + v.LANES, pending, value, b)
+            c = _add_weighted(r, cell + 2 * v.LANES, pending, value, c)
         v.store(out, at + j, v.multiply(a, scale))
         v.store(out, at + j + v.LANES, v.multiply(b, scale))
         v.store(out, at + j + 2 * v.LANES, v.multiply(c, scale))
@@ -112,7 +112,7 @@ def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None
         for k in range(first, last):
             row = np.int64(data.rows[k])
             value = v.splat(kind(value_of(data, k)))
-            a = _weighed(r, row * width + j, _owed(r, row, reading), value, a)
+            a = _add_weighted(r, row * width + j, _pending_penalty(r, row, reading), value, a)
         v.store(out, at + j, v.multiply(a, scale))
         j += v.LANES
 
@@ -149,9 +149,11 @@ def gather_edges(data: Sequences, token: Any, m: Scorer, common: Floats, out: Fl
             acc = v.zero(out)
             for k in range(first, last):
                 row = edge_row(data, k, m.layout) + i
-                acc = v.add(acc, v.soft(v.load(r.weights, row * width + j), _owed(r, row, reading)))
-            place = i * width + j
-            v.store(out, at + place, v.fma(acc, scale, v.load(common, place)))
+                acc = v.add(
+                    acc, v.soft(v.load(r.weights, row * width + j), _pending_penalty(r, row, reading))
+                )
+            cell = i * width + j
+            v.store(out, at + cell, v.fma(acc, scale, v.load(common, cell)))
 
 
 @inlined
@@ -171,9 +173,9 @@ def prefetch_edges(data: Sequences, token: int, m: Scorer) -> None:
 @inlined
 def read_row(r: Rows, row: Any, reading: Reading, width: int, out: Floats, at: Any) -> None:
     """out[at:at+width] = the row as read."""
-    owed, scale = _owed(r, row, reading), v.splat(r.weights.dtype.type(reading.scale))
+    pending, scale = _pending_penalty(r, row, reading), v.splat(r.weights.dtype.type(reading.scale))
     for j in range(0, width, v.LANES):
-        v.store(out, at + j, v.multiply(v.soft(v.load(r.weights, row * width + j), owed), scale))
+        v.store(out, at + j, v.multiply(v.soft(v.load(r.weights, row * width + j), pending), scale))
 
 
 @kernel
@@ -191,11 +193,11 @@ def load_edges(r: Rows, reading: Reading, layout: Layout, e: Edges) -> float:
 
 
 @inlined
-def settle_row(r: Rows, row: Any, owed: Any, width: int) -> None:
+def settle_row(r: Rows, row: Any, pending: Any, width: int) -> None:
     """Subtract the pending penalty of the row."""
-    owed_v = v.splat(r.weights.dtype.type(owed))
+    pending_v = v.splat(r.weights.dtype.type(pending))
     for j in range(0, width, v.LANES):
-        v.store(r.weights, row * width + j, v.soft(v.load(r.weights, row * width + j), owed_v))
+        v.store(r.weights, row * width + j, v.soft(v.load(r.weights, row * width + j), pending_v))
 
 
 @inlined

@@ -46,7 +46,7 @@ class Weights:
 
     def __init__(self, problem: Problem, values: Floats) -> None:
         if values.shape != (problem.rows * problem.width,):
-            raise ValueError("weights do not fit the problem")
+            raise ValueError("The weights do not have the shape of the problem.")
         self.problem = problem
         self.values = values
         self._rows = rows_of(values, np.zeros(problem.rows, values.dtype))

@@ -18,8 +18,8 @@ from tagsmith.core.base.hash_table import Table
 from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.features.columns.bags import NO_CELLS, BagIndex
 from tagsmith.core.features.columns.coder import Coder
+from tagsmith.core.features.resolve import resolve_features
 from tagsmith.core.features.resolved import BAG
-from tagsmith.core.features.resolving import resolve_features
 from tagsmith.core.features.templates.crfpp import parse_crfpp
 from tagsmith.core.model.file import CorruptModel
 from tagsmith.core.model.foreign.weights import rows_of, transitions_of

@@ -19,8 +19,8 @@ from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.columns.codes import UNKNOWN, boundary_code
 from tagsmith.core.features.index import Slots, edge_slots_of, keys_of, slots_of
+from tagsmith.core.features.resolve import resolve_features
 from tagsmith.core.features.resolved import Features, ResolvedSlot
-from tagsmith.core.features.resolving import resolve_features
 from tagsmith.core.features.templates.template import MAX_ROW, WAPITI_REACH, Template
 from tagsmith.core.model.file import CorruptModel
 from tagsmith.core.model.foreign.weights import SparseRows, rows_of, transitions_of

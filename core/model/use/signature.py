@@ -6,7 +6,7 @@ from typing import Any
 
 from tagsmith.core.corpus.labels.chunks import codes_chunks
 from tagsmith.core.corpus.labels.segmentation import is_coding
-from tagsmith.core.features.resolving import restored
+from tagsmith.core.features.resolve import restored
 from tagsmith.core.model.use.usage import Usage
 
 #: Examples for models that have none of their own.

@@ -1,4 +1,4 @@
-"""Comparing trainers on one corpus and one dev set: a table and learning curves."""
+"""Compares trainers on one corpus and one dev set: a table and learning curves."""
 
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from tagsmith.core.pipeline.experiments.series import Entry, EveryRunFailed, Ser
 #: A score this close to the final one, on a scale of 100, counts as having reached it.
 NEAR = 0.1
 #: Maximum number of points of all curves together, and a minimum per curve: about as many as a plot can show.
-CURVE_POINTS, LEAST_POINTS = 4000, 100
+CURVE_POINTS, MIN_POINTS = 4000, 100
 
 
 def compare(
@@ -43,11 +43,11 @@ def compare(
         f"{len(runs)} trainers"
     )
     scored = compiled.problem_of(dev)
-    points = max(LEAST_POINTS, CURVE_POINTS // len(runs))
+    points = max(MIN_POINTS, CURVE_POINTS // len(runs))
     for name, learning in runs[len(series.done) :]:
         yield from series.run(name, learning, problem, scored, lambda learned: _entry(learned, points))
     if all("error" in entry for entry in series.done):
-        raise EveryRunFailed(f"every trainer failed, the first one: {series.done[0]['error']['message']}")
+        raise EveryRunFailed(f"Every trainer failed. The first error: {series.done[0]['error']['message']}")
     kinds = [learning.trainer.kind for _, learning in runs]
     names = [name for name, _ in runs]
     return {

@@ -40,8 +40,9 @@ def parts(sentences: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
 def check(sentences: int, folds: int) -> None:
     """Raise Invalid when there are fewer sentences than folds."""
     if sentences < folds:
-        fault = Fault(f"the corpus has {sentences} sentence{'s' * (sentences != 1)}", pointer="/folds")
-        raise Invalid("There are fewer sentences than folds", [fault], code="corpus_too_small")
+        reason = f"The corpus has {sentences} sentence{'s' * (sentences != 1)}. Use fewer folds or a larger corpus."
+        fault = Fault(reason, pointer="/folds")
+        raise Invalid("There are fewer sentences than folds.", [fault], code="corpus_too_small")
 
 
 def fold_of(whole: Problem, held_out: NDArray[np.int64], features: FeatureSpec) -> Fold:

@@ -36,16 +36,16 @@ class EveryRunFailed(TagsmithError):
 class Series:
     """The runs of a job; `of` is their total number."""
 
-    def __init__(self, of: int, resume: Path | None = None, *, tell_passes: bool = True) -> None:
+    def __init__(self, of: int, resume: Path | None = None, *, report_passes: bool = True) -> None:
         self.of = of
         self.done: list[Entry] = []
         #: The checkpoint of the current run, until that run takes it.
         self._resume: Path | None = None
-        self._tell_passes = tell_passes
+        self._report_passes = report_passes
         if resume is not None:
             self.done, midway = checkpoint.carried_over(resume)
             if len(self.done) + midway > of:
-                raise CorruptFile("The checkpoint is of another job")
+                raise CorruptFile("The checkpoint belongs to another job.")
             self._resume = resume if midway else None
 
     def resumed(self) -> Iterator[Progress]:
@@ -74,7 +74,7 @@ class Series:
         yield self._as_part(needed, Part(name, len(self.done) + 1, self.of))
         learning = loop.learn(spec, problem, dev, resume=self.take_resume(), carried=tuple(self.done))
         try:
-            outcome = entry((yield from self.told(name, learning)))
+            outcome = entry((yield from self.as_part_of_job(name, learning)))
         except CorruptFile:
             raise
         except TagsmithError as error:
@@ -104,23 +104,23 @@ class Series:
 
     def take_resume(self) -> Path | None:
         """Return the checkpoint to resume from. Only the first run after an interruption has one."""
-        found, self._resume = self._resume, None
-        return found
+        resume, self._resume = self._resume, None
+        return resume
 
-    def told(self, name: str, steps: Generator[Progress, None, T]) -> Generator[Progress, None, T]:
+    def as_part_of_job(self, name: str, steps: Generator[Progress, None, T]) -> Generator[Progress, None, T]:
         """Convert the progress of the current run to progress of the job."""
         part = Part(name, len(self.done) + 1, self.of)
-        return mapped(steps, lambda said: self._as_part(said, part))
+        return mapped(steps, lambda progress: self._as_part(progress, part))
 
-    def _as_part(self, said: Progress, part: Part) -> Progress:
-        done = len(self.done) + said.fraction
-        silent = said.pass_done and not self._tell_passes
+    def _as_part(self, progress: Progress, part: Part) -> Progress:
+        done = len(self.done) + progress.fraction
+        silent = progress.pass_done and not self._report_passes
         return replace(
-            said,
+            progress,
             fraction=done / self.of,
-            eta_seconds=self._remaining(done, self._spent() + said.seconds),
-            message=f"{part.name}: {said.message}" if said.message and not silent else "",
-            pass_done=said.pass_done and not silent,
+            eta_seconds=self._remaining(done, self._spent() + progress.seconds),
+            message=f"{part.name}: {progress.message}" if progress.message and not silent else "",
+            pass_done=progress.pass_done and not silent,
             run=part,
         )
 

@@ -23,7 +23,7 @@ from tagsmith.core.pipeline.experiments.series import Entry, EveryRunFailed, Ser
 from tagsmith.core.pipeline.train import TrainResult, train
 
 #: The outcome of a candidate on the folds after the one on which it failed.
-SKIPPED = {"code": "skipped", "message": "it failed on another fold"}
+SKIPPED = {"code": "skipped", "message": "The candidate failed on another fold."}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,10 +76,12 @@ def tune(
 ) -> Generator[Progress, None, Tuned]:
     """Score every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
     if corpus.labels is None:
-        raise Invalid("The corpus has no labels to train on", code="unlabelled_corpus")
+        raise Invalid(
+            "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
+        )
     folds, dev = (scoring.count, None) if isinstance(scoring, Folds) else (None, scoring)
     order = _order(candidates, folds or 1)
-    series = Series(len(order) + train_best, resume, tell_passes=False)
+    series = Series(len(order) + train_best, resume, report_passes=False)
     yield from series.resumed()
     bench = _Workbench(corpus, lexicons, scoring)
     yield from _validate(candidates, bench, order, series)
@@ -89,7 +91,7 @@ def tune(
     table = [_row(*each) for each in zip(candidates, by_candidate, strict=True)]
     best = max((row for row in table if row["mean"] is not None), key=lambda row: row["mean"], default=None)
     if best is None:
-        raise EveryRunFailed(f"every candidate failed, the first one: {table[0]['error']['message']}")
+        raise EveryRunFailed(f"Every candidate failed. The first error: {table[0]['error']['message']}")
     learning = candidates[best["candidate"] - 1].learning
     if dev is None:
         learning = for_whole_corpus(learning, round(best["best_pass"]))
@@ -107,7 +109,7 @@ def tune(
     steps = train(
         learning, corpus, dev, lexicons=lexicons, resume=series.take_resume(), carried=tuple(series.done)
     )
-    trained = yield from series.told("the best on everything", steps)
+    trained = yield from series.as_part_of_job("the best on everything", steps)
     return Tuned(result, learning, trained)
 
 

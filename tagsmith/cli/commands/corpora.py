@@ -219,12 +219,12 @@ def _numbered(corpus: "CorpusInfo") -> str:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    corpora = group("corpora", "Upload, list and delete corpora.")
+    corpora = group("Upload, list and delete corpora.")
     command(corpora, "push")(push)
     command(corpora, "ls")(show_all)
     command(corpora, "show")(show)
     command(corpora, "rm")(remove)
     app.add_typer(corpora, name="corpora", rich_help_panel="Manage")
-    corpus = group("corpus", "Write a sample corpus.")
+    corpus = group("Write a sample corpus.")
     command(corpus, "generate")(generate)
     app.add_typer(corpus, name="corpus", rich_help_panel="Manage")

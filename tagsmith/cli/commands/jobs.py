@@ -189,7 +189,7 @@ def _print_job(job: "Job") -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    jobs = group("jobs", "List, watch and control jobs.")
+    jobs = group("List, watch and control jobs.")
     command(jobs, "ls")(show_all)
     command(jobs, "show")(show)
     command(jobs, "watch")(watch)

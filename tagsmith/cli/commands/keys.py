@@ -67,7 +67,7 @@ def show(options: KeyOptions) -> int:
         from tagsmith.app.cli import keys  # noqa: PLC0415
 
         _no_json(options)
-        return keys.show(settings_of(options))
+        return keys.list_keys(settings_of(options))
     with connected(options.url) as client:
         found = list(client.keys())
     if options.as_json:
@@ -105,7 +105,7 @@ def _no_json(options: KeyOptions) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    keys = group("keys", "Create, list and revoke keys.")
+    keys = group("Create, list and revoke keys.")
     command(keys, "create")(create)
     command(keys, "list")(show)
     command(keys, "ls", hidden=True)(show)

@@ -384,7 +384,7 @@ def _print_version(version: "ModelVersion") -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    models = group("models", "List, serve, compare, export and import models.")
+    models = group("List, serve, compare, export and import models.")
     command(models, "ls")(show_all)
     command(models, "show")(show)
     command(models, "promote")(promote)

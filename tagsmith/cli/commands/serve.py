@@ -104,7 +104,7 @@ def up(options: UpOptions) -> int:
     from tagsmith.app.cli.console import Console, LogFile  # noqa: PLC0415
     from tagsmith.app.cli.supervisor import Supervisor  # noqa: PLC0415
 
-    keys.check_place(settings)
+    keys.require_key_unless_loopback(settings)
     # Where a program reads the output, it gets every line, as before.
     quiet = sys.stdout.isatty() and not options.verbose
     logs = LogFile(settings.data_dir / "up.log") if quiet else None
@@ -149,7 +149,7 @@ def api(options: ApiOptions) -> int:
     from tagsmith.app.cli import api as process  # noqa: PLC0415
     from tagsmith.app.cli import keys  # noqa: PLC0415
 
-    keys.check_place(settings)
+    keys.require_key_unless_loopback(settings)
     return process.serve(settings, options.fd)
 
 

@@ -1,5 +1,6 @@
 """`tag`: label text, columns or NDJSON with a model."""
 
+import gc
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from tagsmith.cli.recognition import Content
 from tagsmith.cli.tagged import FORMATS, LabelledSpan, OutputFormat, TaggedSentence, writer
 
 if TYPE_CHECKING:
+    from tagsmith.cli.local.tagging import LocalEngine
     from tagsmith.client import Client
     from tagsmith.wire import TagResponse
 
@@ -115,9 +117,7 @@ def tag(options: TagCommandOptions) -> int:
     with inputs.opened(options.file) as source, _target(options.out) as target:
         head, blocks = inputs.head_of(source)
         if options.local:
-            from tagsmith.cli.local import tagging  # noqa: PLC0415
-
-            engine = tagging.LocalEngine.open(Path(options.model))
+            engine = _local_engine(Path(options.model))
             plan = TagPlan.of(options, head, engine.columns)
             if plan.content == "columns" and plan.format == "columns" and not options.as_json:
                 engine.tag_columns(blocks, target, probabilities=plan.probabilities)
@@ -128,6 +128,17 @@ def tag(options: TagCommandOptions) -> int:
         with connected(options.url) as client:
             _run(ServerEngine(client, options.model, plan), plan, blocks, target, as_json=options.as_json)
     return 0
+
+
+def _local_engine(path: Path) -> "LocalEngine":
+    """Open a model file. Numba creates half a million objects on the way, which no collection can free."""
+    gc.disable()
+    from tagsmith.cli.local import tagging  # noqa: PLC0415
+
+    engine = tagging.LocalEngine.open(path)
+    gc.freeze()
+    gc.enable()
+    return engine
 
 
 def _run(

@@ -13,9 +13,6 @@ from tagsmith.core.model.tagger import Tagger
 
 #: As long as a server accepts by default.
 MAX_LINE_BYTES = 1 << 20
-#: Files are trusted more than uploads: only memory limits them.
-MAX_TEXT_BYTES = 1 << 40
-BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +28,20 @@ def read(path: Path, format: str | None, options: Mapping[str, str]) -> ReadCorp
     """Read a labelled file. Its format is recognised if it is not given."""
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
-    chosen = format or recognition.format_of(path)
     reader = formats.reader(
-        chosen, max_line_bytes=MAX_LINE_BYTES, max_text_bytes=MAX_TEXT_BYTES, options=dict(options)
+        format or formats.AUTO,
+        max_line_bytes=MAX_LINE_BYTES,
+        max_text_bytes=recognition.MAX_DECODED_BYTES,
+        options=dict(options),
     )
     try:
-        with recognition.opened(path) as file:
-            while block := file.read(BLOCK_BYTES):
+        with path.open("rb") as file:
+            for block in recognition.decoded(file):
                 reader.feed(block)
         corpus = reader.finish()
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", error.faults, code=error.code) from None
-    return ReadCorpus(corpus, chosen, reader.repaired_labels)
+    return ReadCorpus(corpus, reader.format, reader.repaired_labels)
 
 
 def tagger_of(path: Path) -> Tagger:

@@ -4,13 +4,18 @@ Columns go from bytes to bytes: the readers of corpora number the values, the ke
 and each line gets its tag. No step works on single sentences.
 """
 
+import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
+from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tagsmith.cli.inputs import Rows
 from tagsmith.cli.local import reading, splitting
@@ -23,15 +28,17 @@ from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Tagger
-from tagsmith.core.pipeline.versions import predicted_labels
+from tagsmith.core.pipeline.evaluation import predicted_labels
 
 if TYPE_CHECKING:
     from tagsmith.cli.commands.tag import TagPlan
 
-#: Bytes that are read, tagged and written together: large compared with the cost of a block, small in memory.
-BLOCK_BYTES = 8 << 20
+#: Bytes that a thread reads and tags at a time: large compared with the cost of a block, small in memory.
+BLOCK_BYTES = 1 << 20
 #: A line that begins with it is not a token.
 DOCUMENT_START = b"-DOCSTART-"
+#: Where a block has none of these, every line that is not empty is a token and ends with its last column.
+UNUSUAL = (b" \n", b"\t\n", b"\r", DOCUMENT_START)
 
 
 @dataclass(frozen=True)
@@ -63,40 +70,52 @@ class LocalEngine:
         )
 
     def tag_columns(self, blocks: Iterable[bytes], target: IO[bytes], *, probabilities: bool) -> None:
-        """Write column text with a tag at the end of each line. Everything else of a line stays as it is."""
-        before = 0
-        for block in _whole_sentences(blocks):
-            try:
-                target.write(self._tagged_block(block, probabilities=probabilities))
-            except Invalid as error:
-                faults = [replace(fault, line=fault.line and fault.line + before) for fault in error.faults]
-                raise Invalid(error.message, faults, code=error.code) from None
-            before += block.count(b"\n")
+        """Write column text with a tag at the end of each line. Everything else of a line stays as it is.
 
-    def _tagged_block(self, block: bytes, *, probabilities: bool) -> bytes:
+        Kernels release the interpreter, so threads work on several blocks at a time. Blocks are written in order.
+        """
+        threads = os.cpu_count() or 1
+        pending: deque[Future[bytes]] = deque()
+        with ThreadPoolExecutor(threads) as pool:
+            before = 0
+            try:
+                for block in _whole_sentences(blocks):
+                    pending.append(
+                        pool.submit(self._tagged_block, block, before, probabilities=probabilities)
+                    )
+                    before += block.count(b"\n")
+                    if len(pending) > threads:
+                        target.write(pending.popleft().result())
+                while pending:
+                    target.write(pending.popleft().result())
+            finally:
+                for each in pending:
+                    each.cancel()
+
+    def _tagged_block(self, block: bytes, before: int, *, probabilities: bool) -> bytes:
+        """Tag a block that begins after `before` lines."""
         reader = formats.reader("conll", max_line_bytes=reading.MAX_LINE_BYTES, labelled=False)
-        reader.feed(block)
         try:
+            reader.feed(block)
             corpus = reader.finish()
         except Invalid as error:
             if error.code == "empty_corpus":
                 return block
-            raise
+            faults = [replace(fault, line=fault.line and fault.line + before) for fault in error.faults]
+            raise Invalid(error.message, faults, code=error.code) from None
         if len(corpus.columns) < self.columns:
-            fault = Fault(f"has {len(corpus.columns)} columns", line=1)
+            fault = Fault(f"has {len(corpus.columns)} columns", line=before + 1)
             raise Invalid(
                 f"The model needs {self.columns} columns per token.", [fault], code="missing_column"
             )
-        names = [label.encode() for label in self.tagger.labels]
         separator = b"\t" if b"\t" in block[:HEAD_BYTES] else b" "
-        ends = np.array([separator + name for name in names], object)
-        if probabilities:
-            found = decode(self.tagger, self.tagger.code_corpus(corpus), DecodingOptions(probabilities=True))
-            likely = [separator + b"%.4f" % each for each in found.marginals.tolist()]
-            tags = [a + b for a, b in zip(ends[found.labels].tolist(), likely, strict=True)]
-        else:
-            tags = ends[finished(predicted_labels(self.tagger, corpus))].tolist()
-        return _with_tags(block, tags)
+        ends = np.array([*(separator + label.encode() for label in self.tagger.labels), b""], object)
+        if not probabilities:
+            return _with_tags(block, ends, finished(predicted_labels(self.tagger, corpus)))
+        found = decode(self.tagger, self.tagger.code_corpus(corpus), DecodingOptions(probabilities=True))
+        likely = np.array([*(separator + b"%.4f" % each for each in found.marginals.tolist()), b""], object)
+        both = np.append(ends[found.labels] + likely[:-1], b"")
+        return _with_tags(block, both, np.arange(corpus.tokens))
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
         """Tag sentences of columns."""
@@ -211,15 +230,16 @@ def _whole_sentences(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield joined
 
 
-def _with_tags(block: bytes, tags: Sequence[bytes]) -> bytes:
-    """Append a tag to every line that is a token."""
-    rest = iter(tags)
-    marked = DOCUMENT_START in block
-    made = [
-        line.rstrip() + next(rest)
-        if line and not line.isspace() and not (marked and line.split(None, 1)[0] == DOCUMENT_START)
-        else line
-        for line in block.split(b"\n")
-    ]
-    assert next(rest, None) is None, "every tag has its line"
-    return b"\n".join(made)
+def _with_tags(block: bytes, ends: NDArray[Any], ids: NDArray[Any]) -> bytes:
+    """Append `ends[id]` to every line that is a token; the last of the ends is empty."""
+    lines = block.split(b"\n")
+    if any(each in block for each in UNUSUAL) or block[-1:] in (b" ", b"\t"):
+        lines = [line.rstrip() if not line.isspace() else line for line in lines]
+        tokens = [
+            bool(line) and not line.isspace() and line.split(None, 1)[0] != DOCUMENT_START for line in lines
+        ]
+    else:
+        tokens = list(map(bool, lines))
+    chosen = np.full(len(lines), len(ends) - 1)
+    chosen[np.array(tokens, np.bool_)] = ids
+    return b"\n".join(map(add, lines, ends[chosen].tolist()))

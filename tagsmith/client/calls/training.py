@@ -40,8 +40,8 @@ def train(
     spec = {
         "kind": "train",
         "model": model,
-        "corpus": (yield from _corpus(corpus)),
-        **({} if dev is None else {"dev": (yield from _dev(dev))}),
+        "corpus": (yield from _corpus(corpus, _part(idempotency_key, "corpus"))),
+        **({} if dev is None else {"dev": (yield from _dev(dev, _part(idempotency_key, "dev")))}),
         **({} if trainer is None else {"trainer": _trainer(trainer)}),
         **({"features": features} if features else {}),
         **options,
@@ -54,24 +54,29 @@ def stem_of(path: Path) -> str:
     return Path(path.stem).stem if path.suffix in ENCODINGS else path.stem
 
 
-def _corpus(corpus: str | Path) -> Generator[Call[CorpusInfo], CorpusInfo, str]:
+def _part(key: str | None, part: str) -> str | None:
+    """The key of an upload within a call that has a key. Repeated, it gives the same corpus, and so the same spec."""
+    return None if key is None else f"{key}-{part}"
+
+
+def _corpus(corpus: str | Path, key: str | None) -> Generator[Call[CorpusInfo], CorpusInfo, str]:
     """Upload a file and return its id; return anything else as it is."""
     path = Path(corpus)
     if isinstance(corpus, str) and not path.is_file():
         if path.name != corpus:
             path.stat()  # no name has a slash, so this is a path, and a missing file is reported
         return corpus
-    return (yield upload(path, stem_of(path))).id
+    return (yield upload(path, stem_of(path), idempotency_key=key)).id
 
 
 def _dev(
-    dev: str | Path | float | Mapping[str, Any],
+    dev: str | Path | float | Mapping[str, Any], key: str | None
 ) -> Generator[Call[CorpusInfo], CorpusInfo, dict[str, Any]]:
     if isinstance(dev, Mapping):
         return dict(dev)
     if isinstance(dev, (int, float)):
         return {"fraction": dev}
-    return {"corpus": (yield from _corpus(dev))}
+    return {"corpus": (yield from _corpus(dev, key))}
 
 
 def _templates(templates: str | Path | Sequence[Any] | None) -> str | list[Any] | None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tagsmith.core.base.errors import Invalid
-from tagsmith.core.base.suggest import LISTED, did_you_mean, unknown
+from tagsmith.core.base.suggest import MAX_LISTED, did_you_mean, unknown
 from tagsmith.core.jobs.kinds import parse_job
 
 TRAIN: dict[str, Any] = {"kind": "train", "model": "m", "corpus": "crp_1"}
@@ -33,10 +33,10 @@ def test_the_nearest_name_is_suggested(name: str, known: list[str], meant: str |
 
 
 def test_a_long_list_and_a_long_name_are_cut() -> None:
-    known = [f"name-{i}" for i in range(LISTED + 3)]
+    known = [f"name-{i}" for i in range(MAX_LISTED + 3)]
     said = unknown("field", "x" * 1000, known)
     assert said.startswith("Unknown field.")
-    assert said.endswith(f"name-{LISTED - 1} and 3 more.")
+    assert said.endswith(f"name-{MAX_LISTED - 1} and 3 more.")
 
 
 def test_an_unknown_field_of_a_job_names_the_known_ones() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tagsmith.core.base.errors import Fault, Invalid, TooLarge
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import archive
+from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.brat import BratReader, Conflicts
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tests.core.corpus.samples import contents, pieces, rows_of
@@ -248,3 +249,30 @@ def test_many_annotations_that_lie_about_a_long_text_take_no_long_time() -> None
 def test_the_same_archive_gives_the_same_corpus() -> None:
     data = packed({"a.txt": TEXT, "a.ann": ANN})
     assert contents(read(data)) == contents(read(data))
+
+
+def test_a_tokenizer_splits_texts_into_words_and_sentences() -> None:
+    text = "O'Brien of Yahoo! Inc. left. He paid $1,234.56.\nYes"
+    data = document(text, "T1\tORG 11 22\tYahoo! Inc.", "T2\tPER 0 7\tO'Brien")
+    corpus = read(data, tokenizer=Tokenizer())
+    assert corpus.tokenizer == Tokenizer()
+    assert [" ".join(token for token, _ in sentence) for sentence in rows_of(corpus)] == [
+        "O'Brien of Yahoo ! Inc. left .",
+        "He paid $ 1,234.56 .",
+        "Yes",
+    ]
+    assert [label for _, label in rows_of(corpus)[0]] == ["B-PER", "O", "B-ORG", "I-ORG", "I-ORG", "O", "O"]
+    # Without the annotation a sentence ends after the exclamation mark.
+    assert len(rows_of(read(document(text, "T2\tPER 0 7\tO'Brien"), tokenizer=Tokenizer()))) == 4
+
+
+def test_the_options_name_the_tokenizer_and_old_corpora_keep_theirs() -> None:
+    data = document("O'Brien left", "T1\tPER 0 7\tO'Brien")
+    for options, tokenizer, tokens in (
+        ({"tokens": "words"}, Tokenizer("words", 1), 4),
+        ({"tokens": "blanks"}, Tokenizer("blanks", 1), 2),
+        ({"tokenizer": "words"}, Tokenizer(), 2),
+        ({"tokens": "words", "tokenizer": {"kind": "blanks", "version": 2}}, Tokenizer("blanks"), 2),
+    ):
+        corpus = formats.read([data], "brat", max_line_bytes=100, options=options)
+        assert (corpus.tokenizer, corpus.tokens) == (tokenizer, tokens)

@@ -90,7 +90,10 @@ def test_only_what_ended_without_a_result_can_be_tried_again(db: Database, state
             jobs.claim(conn, job.id, "w1", LEASE_S)
         if state is State.SUCCEEDED:
             jobs.succeed(conn, job.id, "w1", {})
-    with db.read() as conn, pytest.raises(Conflict, match=f"cannot retry {job.id}: it is {state.value}"):
+    with (
+        db.read() as conn,
+        pytest.raises(Conflict, match=f"Cannot retry job {job.id}, because it is {state.value}"),
+    ):
         control.retryable(conn, job.id)
 
 

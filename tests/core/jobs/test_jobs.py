@@ -155,7 +155,10 @@ def test_a_zombie_can_neither_publish_nor_end_nor_beat(db: Database) -> None:
         version = models.publish(conn, "zombies", new_version(job.id), [b"stale model"])
         jobs.succeed(conn, job.id, "zombie", {"version": version.version})
 
-    with pytest.raises(LeaseLost, match="has passed on: it is running"), db.write() as conn:
+    with (
+        pytest.raises(LeaseLost, match=f"lost the lease of {job.id}: it is running"),
+        db.write() as conn,
+    ):
         publish(conn)
     with db.read() as conn, pytest.raises(NotFound):
         models.get(conn, "zombies")
@@ -208,7 +211,10 @@ def test_a_cancel_that_comes_too_late_leaves_the_result(db: Database) -> None:
 
 def test_a_worker_may_not_stop_a_job_nobody_cancelled(db: Database) -> None:
     job = add_running(db)
-    with pytest.raises(Conflict, match=f"cannot stop {job.id}: it is running") as caught, db.write() as conn:
+    with (
+        pytest.raises(Conflict, match=f"Cannot stop job {job.id}, because it is running") as caught,
+        db.write() as conn,
+    ):
         jobs.cancelled(conn, job.id, "w1")
     assert caught.value.code == "illegal_transition"
 

@@ -152,7 +152,7 @@ def test_a_template_that_does_not_parse_gives_its_line():
 def test_a_column_the_corpus_lacks_is_named():
     spec = parse_job({**LEAST, "features": {"templates": "U00:%x[0,3]"}})
     spec.features.resolve(4)
-    with pytest.raises(Invalid, match="does not have"):
+    with pytest.raises(Invalid, match="columns that are missing"):
         spec.features.resolve(3)
 
 
@@ -262,8 +262,8 @@ def test_settings_drawn_twice_are_tried_once():
         (grid(**{"trainer.l1": [0.1, -1]}), "/search/fields/trainer.l1", "trainer.l1 = -1"),
         (grid(**{"trainer.nose": [1]}), "/search/fields/trainer.nose", "Unknown field"),
         (grid(**{"trainer.kind": ["sgd"]}), "/search/fields/trainer.kind", "compare"),
-        (grid(**{"stop.kind": ["flat"]}), "/search/fields/stop.kind", "not tuned"),
-        (grid(**{"trainer.l1.x": [1]}), "/search/fields/trainer.l1.x", "nothing at trainer.l1"),
+        (grid(**{"stop.kind": ["flat"]}), "/search/fields/stop.kind", "cannot be tuned"),
+        (grid(**{"trainer.l1.x": [1]}), "/search/fields/trainer.l1.x", "no object at trainer.l1"),
         (grid(**{"features.cutoff": [0]}), "/search/fields/features.cutoff", "features.cutoff = 0"),
         (grid(**{"features.templates": ["U:%x[0"]}), "/search/fields/features.templates", "macro"),
         (
@@ -281,7 +281,7 @@ def test_settings_drawn_twice_are_tried_once():
         ),
         (grid(), "/search/fields", "at least 1"),
         (drawn(**{"trainer.l1": {"low": -0.001, "high": 100}}), "/search/fields/trainer.l1", "-0.001"),
-        (drawn(**{"trainer.l1": {"low": 1, "high": 1}}), "/search/fields/trainer.l1", "less than high"),
+        (drawn(**{"trainer.l1": {"low": 1, "high": 1}}), "/search/fields/trainer.l1", "less than `high`"),
         (
             drawn(**{"trainer.l1": {"low": 0, "high": 1, "scale": "log"}}),
             "/search/fields/trainer.l1",
@@ -291,7 +291,7 @@ def test_settings_drawn_twice_are_tried_once():
         (
             drawn(**{"trainer.passes": {"low": 1.5, "high": 9, "integer": True}}),
             "/search/fields/trainer.passes",
-            "whole",
+            "must be integers",
         ),
         (drawn(**{"trainer.l1": {"low": 1}}), "/search/fields/trainer.l1/high", "required"),
         ({**grid(**{"trainer.l1": [1]}), "folds": 1}, "/folds", "2"),

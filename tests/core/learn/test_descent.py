@@ -94,7 +94,7 @@ def test_averaged_runs_find_their_rate_and_resume_to_the_same_bits(stop):
 
 
 def test_averaging_that_would_never_begin_is_refused():
-    with pytest.raises(ValidationError, match="start must be less than passes"):
+    with pytest.raises(ValidationError, match="`start` must be less than `passes`"):
         AsgdSpec(passes=2, start=2.0)
     AsgdSpec(passes=1)
 

@@ -11,7 +11,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.conll import read_conll
 from tagsmith.core.corpus.synthetic.generate import generate
 from tagsmith.core.features import preview
-from tagsmith.core.features.resolving import only
+from tagsmith.core.features.resolve import only
 from tagsmith.core.features.spec import FeatureSpec, InformationGain
 from tagsmith.core.jobs.kinds.train import TrainSpec
 from tagsmith.core.learn.problem.information_gain import compile_selected, rank, record

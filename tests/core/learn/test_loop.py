@@ -14,6 +14,7 @@ from tagsmith.core.corpus.synthetic.generate import generate
 from tagsmith.core.jobs.kinds.train import TrainSpec
 from tagsmith.core.learn.run.loop import Progress, score_name
 from tagsmith.core.learn.run.stopping import is_flat
+from tagsmith.core.learn.trainers.base import Diverged
 from tagsmith.core.model.file import save
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline.train import TrainResult
@@ -295,3 +296,9 @@ def test_a_batch_trainer_stops_when_it_has_converged(corpus: Corpus):
     assert result.stop_reason == "converged"
     assert result.passes < 100
     assert {step.objective_kind for step in steps if step.pass_done} == {"exact"}
+
+
+def test_a_run_that_ends_far_above_the_objective_of_no_training_has_diverged(corpus: Corpus):
+    bold = {"kind": "exponential", "eta0": 1e6, "alpha": 1.0}
+    with pytest.raises(Diverged, match="without any training"):
+        _run(_spec(trainer={"kind": "sgd", "passes": 1, "schedule": bold}), corpus)

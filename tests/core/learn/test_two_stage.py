@@ -67,9 +67,9 @@ def test_weights_are_those_of_the_stage_that_runs(problem: Problem):
     ("body", "reason"),
     [
         ({"l1": 0.0}, "greater than 0"),
-        ({"l1": 0.5, "first": {"kind": "sgd-l1", "l1": 0.7}}, "share one penalty"),
-        ({"l1": 0.5, "second": {"kind": "owlqn", "l1": 0.7}}, "share one penalty"),
-        ({"passes": 5}, "exceed first.passes"),
+        ({"l1": 0.5, "first": {"kind": "sgd-l1", "l1": 0.7}}, "use the same penalty"),
+        ({"l1": 0.5, "second": {"kind": "owlqn", "l1": 0.7}}, "use the same penalty"),
+        ({"passes": 5}, "greater than `first.passes`"),
         ({"first": {"kind": "owlqn"}}, "sgd-l1"),
     ],
 )

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tagsmith.core.base.pieces import ThreadPool
+from tagsmith.core.base.thread_pool import ThreadPool
 from tagsmith.core.learn.trainers.batch.quasi_newton import Memory, Point
 from tagsmith.core.learn.trainers.batch.vectors import PIECE, Restriction, Vectors
 

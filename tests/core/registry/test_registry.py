@@ -9,7 +9,7 @@ from redis import Redis
 from tagsmith.core.registry import aliases, generations, models, registry
 from tagsmith.core.registry.aliases import MoveContext, RollbackTarget
 from tagsmith.core.registry.registry import Registry
-from tagsmith.core.service import wire
+from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database, after_commit
 from tests.core.store.samples import add_version, new_version
 from tests.services import Listener
@@ -20,12 +20,12 @@ NEW = new_version()
 
 @pytest.fixture
 def redis(redis_url: str) -> Iterator[Redis]:
-    with wire.connect(redis_url) as made:
+    with messages.connect(redis_url) as made:
         yield made
 
 
 def listening(redis: Redis) -> AbstractContextManager[Listener]:
-    return closing(Listener(redis, wire.REGISTRY_CHANNEL))
+    return closing(Listener(redis, messages.REGISTRY_CHANNEL))
 
 
 def heard(listener: Listener) -> int:

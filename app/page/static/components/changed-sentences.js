@@ -2,7 +2,6 @@
 
 import { at, call } from "../api.js";
 import { fill, h } from "../dom.js";
-import { offers } from "../state.js";
 import { differing, marked, spansOf } from "./spans.js";
 
 // Enough for an impression, few enough for one request.
@@ -23,7 +22,6 @@ export function changedSentences(model, from, next, corpus) {
 }
 
 async function count(box, model, versions, corpus) {
-  if (!(await offers("get", /^\/corpora\/\{[a-z_]+\}\/sentences$/))) return;
   fill(box, h("p", { class: "quiet" }, "Tagging some sentences with both versions …"));
   const { data } = await call(`${at("corpora", corpus)}/sentences?limit=${SENTENCES}`);
   const sentences = data.map((each) => (each.columns?.[0]?.length > 1 ? each.columns : each.tokens));

@@ -27,12 +27,13 @@ function list(mistakes) {
 function matrix(mistakes, labels) {
   const most = Math.max(...mistakes.map((each) => each.count));
   const count = new Map(mistakes.map((each) => [`${each.gold}\n${each.predicted}`, each.count]));
-  return scrolling("Confusion of labels", h("table", { class: "confusion" },
-    h("caption", {}, "Rows: gold labels. Columns: predicted labels. Cells: wrong tokens."),
+  const text = "Rows: gold labels. Columns: predicted labels. Cells: wrong tokens.";
+  return h("div", {}, h("p", { class: "quiet" }, text), scrolling("Confusion of labels", h("table", { class: "confusion" },
+    h("caption", { class: "unseen" }, text),
     h("thead", {}, h("tr", {}, h("td"), ...labels.map((each) => h("th", { scope: "col" }, h("span", {}, each))))),
     h("tbody", {}, ...labels.map((gold) => h("tr", {}, h("th", { scope: "row" }, gold), ...labels.map((predicted) => {
       const found = count.get(`${gold}\n${predicted}`) ?? 0;
       return h("td", { class: gold === predicted ? "same" : "", style: { "--part": String(found / most) },
         title: found ? `${gold} taken for ${predicted}: ${found}` : null }, found || "");
-    }))))));
+    })))))));
 }

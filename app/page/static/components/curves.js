@@ -5,7 +5,7 @@ import { seriesClass } from "../colours.js";
 import { chart } from "./chart.js";
 
 /** @typedef {{ pass: number, seconds?: number, score?: number, objective?: number, active?: number }} CurvePoint */
-/** @typedef {{ name: string, points: CurvePoint[] }} Run */
+/** @typedef {{ name: string, points: CurvePoint[], key?: string }} Run A run keeps its colour by its key, or its name. */
 
 const PANELS = [
   { field: "score", title: "Score on dev, %", log: false },
@@ -25,7 +25,7 @@ export function curves() {
   let axis = "pass";
   /** @type {Set<string>} */
   const hidden = new Set();
-  /** Names keep their colour when runs come and go. @type {Map<string, number>} */
+  /** Runs keep their colour when others come and go. @type {Map<string, number>} */
   const places = new Map();
   const charts = PANELS.map(({ title, log }) => chart({ title, x: AXES[axis], y: title, log }));
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Runs" });
@@ -35,12 +35,12 @@ export function curves() {
     h("div", { class: "row spread" }, legend, axes), empty, h("div", { class: "charts" }, ...charts.map((each) => each.element)));
 
   function draw() {
-    for (const { name } of runs) if (!places.has(name)) places.set(name, places.size);
+    for (const run of runs) if (!places.has(keyOf(run))) places.set(keyOf(run), places.size);
     const any = runs.some((run) => run.points.length > 0);
     empty.hidden = any;
     PANELS.forEach(({ field }, i) => {
       const series = runs.filter((run) => !hidden.has(run.name)).map((run) => ({
-        name: run.name, colour: seriesClass(places.get(run.name) ?? 0),
+        name: run.name, colour: colourOf(run),
         points: thinned(run.points).filter((each) => Number.isFinite(each[field]) && Number.isFinite(each[axis]))
           .map((each) => /** @type {[number, number]} */ ([each[axis], each[field]])),
       })).filter((each) => each.points.length > 0);
@@ -52,17 +52,20 @@ export function curves() {
   }
 
   function drawControls(any) {
-    const names = [...new Set(runs.map((run) => run.name))];
-    const state = JSON.stringify([names, [...hidden], axis, any]);
+    const state = JSON.stringify([runs.map((run) => run.name), [...hidden], axis, any]);
     if (legend.dataset.state === state) return;
     legend.dataset.state = state;
-    fill(legend, ...(names.length < 2 ? [] : names.map((name) => h("button", {
-      type: "button", class: `key ${seriesClass(places.get(name) ?? 0)}`, "aria-pressed": String(!hidden.has(name)),
-      title: hidden.has(name) ? "Show" : "Hide", onclick: () => toggle(name),
-    }, h("i", { class: "swatch" }), name))));
+    fill(legend, ...(runs.length < 2 ? [] : runs.map((run) => h("button", {
+      type: "button", class: `key ${colourOf(run)}`, "aria-pressed": String(!hidden.has(run.name)),
+      title: hidden.has(run.name) ? "Show" : "Hide", onclick: () => toggle(run.name),
+    }, h("i", { class: "swatch" }), run.name))));
     fill(axes, ...(any ? Object.entries(AXES).map(([key, text]) => h("button", {
       type: "button", "aria-pressed": String(axis === key), onclick: () => { axis = key; draw(); },
     }, text)) : []));
+  }
+
+  function colourOf(run) {
+    return seriesClass(places.get(keyOf(run)) ?? 0);
   }
 
   function toggle(name) {
@@ -74,6 +77,11 @@ export function curves() {
 
   draw();
   return { element, update: (next) => { runs = next; draw(); } };
+}
+
+/** @param {Run} run */
+function keyOf(run) {
+  return run.key ?? run.name;
 }
 
 /** Evenly spaced points, with the first and the last. */

@@ -19,14 +19,15 @@ export function resultOf(job) {
 
 /** Precision, recall and F1 of each type of span. */
 export function typesTable(types) {
-  const rows = Object.entries(types ?? {}).map(([type, each]) => ({ type, ...each }));
+  const rows = Object.entries(types ?? {}).map(([type, each]) => ({ type, ...each, spans: each.support ?? each.gold }))
+    .sort((a, b) => b.spans - a.spans);
   if (rows.length === 0) return h("p", { class: "quiet" }, "The labels code no spans: only accuracy is counted.");
   const figure = (name, key) => ({ name, right: true, show: (row) => number(row[key], 2), value: (row) => row[key] });
   return table("Scores by type", [
     { name: "Type", show: (row) => h("span", { class: `key ${labelClass(row.type)}` }, h("i", { class: "swatch" }), row.type), value: (row) => row.type },
     figure("Precision", "precision"), figure("Recall", "recall"), figure("F1", "f1"),
-    { name: "Spans", right: true, show: (row) => number(row.support ?? row.gold), value: (row) => row.support ?? row.gold },
-  ], rows, { sorted: { column: 4, up: false }, cards: false });
+    { name: "Spans", right: true, show: (row) => number(row.spans), value: (row) => row.spans },
+  ], rows, { cards: false });
 }
 
 function train(result) {

@@ -5,7 +5,7 @@ import { field, fill, h, select } from "../dom.js";
 import { typesOf } from "../colours.js";
 import { bytes, columnsOf, number } from "../format.js";
 import { go } from "../router.js";
-import { formats, offers } from "../state.js";
+import { formats } from "../state.js";
 import { opened } from "./dialog.js";
 import { labelled } from "./spans.js";
 import { facts } from "./table.js";
@@ -25,9 +25,7 @@ export async function upload(file) {
   const name = file.name.replace(/\.(gz|zst|xz|zip)$/i, "").replace(/\.[A-Za-z]{2,8}$/, "") || "corpus";
   const options = { name, format: "auto" };
   const control = new AbortController();
-  const [inspects, known] = await Promise.all([offers("post", /^\/corpora\/inspect$/), formats()]);
-  const choices = known.includes("auto") ? known : ["conll", ...known.filter((each) => each !== "conll")];
-  if (!known.includes("auto")) options.format = /\.conllu$/.test(file.name) ? "conllu" : "conll";
+  const choices = await formats();
 
   const findings = h("div", { class: "findings", "aria-live": "polite" });
   const bar = h("progress", { max: "1", value: 0, "aria-label": "Upload", hidden: true });
@@ -48,10 +46,6 @@ export async function upload(file) {
   await done;
 
   async function inspect() {
-    if (!inspects) {
-      fill(findings, h("p", { class: "quiet" }, "The file is checked when it is uploaded. A file with faults is not stored."));
-      return;
-    }
     fill(findings, h("p", { class: "quiet" }, "Reading the file …"));
     try {
       const [head, cut] = await beginning(file);

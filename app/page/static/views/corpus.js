@@ -10,17 +10,16 @@ import { labelled } from "../components/spans.js";
 import { facts, table } from "../components/table.js";
 import { fault, toast } from "../components/toast.js";
 import { go, to } from "../router.js";
-import { offers } from "../state.js";
 
 const PAGE = 10;
 
 /** @param {HTMLElement} box @param {import("../router.js").Address} address @param {AbortSignal} signal */
 export async function show(box, { path: [, reference] }, signal) {
   const path = at("corpora", reference);
-  const [corpus, report, readable] = await Promise.all([
-    call(path, { signal }), call(`${path}/report`, { signal }), offers("get", /^\/corpora\/\{[a-z_]+\}\/sentences$/)]);
+  const [corpus, report] = await Promise.all([call(path, { signal }), call(`${path}/report`, { signal })]);
   document.title = `${corpusName(corpus)} · Tagsmith`;
   const said = h("div");
+  const sample = sentences(path, corpus, report.bio_fault_count, signal);
   fill(box,
     h("div", { class: "row spread" }, h("h1", {}, corpusName(corpus)),
       h("div", { class: "row" },
@@ -37,7 +36,8 @@ export async function show(box, { path: [, reference] }, signal) {
       corpus.labels.length > 0 && panel("Labels", labelBars(report.label_counts)),
       panel("Sentence lengths", lengths(report.length_histogram), quality(report))),
     faults(report),
-    readable && sentences(path, corpus, report.bio_fault_count, signal));
+    sample.element);
+  await sample.read();
 
   async function remove() {
     const given = await confirmed("Delete", [`Delete ${corpusName(corpus)} with ${number(corpus.sentences)} sentences?`], {}, { danger: true });
@@ -82,9 +82,7 @@ function sentences(path, corpus, faults, signal) {
     field("With label", select([["", "any"], ...choices], "", (label) => { state.label = label; restart(); }, { id: "with-label" })),
     faults > 0 && h("label", { class: "check" }, h("input", { type: "checkbox",
       onchange: (event) => { state.faulty = event.target.checked; restart(); } }), "Only sentences with faults"));
-  const box = panel("Sentences", filter, rows, more);
-  read();
-  return box;
+  return { element: panel("Sentences", filter, rows, more), read };
 
   function restart() {
     state.offset = 0;

@@ -46,7 +46,7 @@ export async function show(box, { path: [, id] }, signal) {
     if (event.level === "warning") live.warnings.push(event.message);
     if (event.type === "pass") {
       live.progress = event.data;
-      const name = event.data.run?.name ?? nameOf(job);
+      const name = event.data.run?.name ?? "";
       if (!live.runs.has(name)) live.runs.set(name, new Map());
       // A pass that is repeated after a resume replaces the earlier one.
       live.runs.get(name).set(event.data.pass, { pass: event.data.pass, seconds: event.data.seconds,
@@ -67,21 +67,21 @@ export async function show(box, { path: [, id] }, signal) {
 
   function draw() {
     drawHead();
-    const runs = [...live.runs].map(([name, points]) => ({ name, points: [...points.values()] }));
+    const runs = [...live.runs].map(([name, points]) => ({ name: name || nameOf(job), key: name || job.id, points: [...points.values()] }));
     const trains = ["train", "compare", "tune"].includes(job.kind);
-    charts.hidden = !trains || (ENDED.has(job.state) && runs.length === 0 && overlaid.size === 0);
-    curve.update([...storedOr(runs), ...overlaid.values()]);
+    const own = stored() ?? runs;
+    charts.hidden = !trains || (ENDED.has(job.state) && own.length === 0 && overlaid.size === 0);
+    curve.update([...own, ...overlaid.values()]);
     drawLog();
     const next = `${job.state} ${job.result !== null}`;
     if (next !== drawn) fill(result, job.state === "succeeded" && job.result && resultOf(job));
     drawn = next;
   }
 
-  /** Runs of a compare job have their curves in the result, also when events are gone. */
-  function storedOr(runs) {
-    if (runs.length > 0 || job.result === null) return runs;
-    if (job.kind === "compare") return (job.result.curves ?? []).map((each) => ({ name: each.name, points: pointsOf(each.points) }));
-    return job.result.curve ? [{ name: nameOf(job), points: pointsOf(job.result.curve) }] : [];
+  /** The curves in the result: whole at once, while events arrive one by one. */
+  function stored() {
+    if (job.result?.curves) return job.result.curves.map((each) => ({ name: each.name, points: pointsOf(each.points) }));
+    return job.result?.curve ? [{ name: nameOf(job), key: job.id, points: pointsOf(job.result.curve) }] : null;
   }
 
   function drawHead() {

@@ -100,8 +100,8 @@ export async function show(box, { path: [, name], query }, signal) {
     const version = versions.find((each) => each.version === chosen);
     detail.dataset.version = String(chosen);
     const path = `${at("models", name)}/versions/${chosen}`;
-    const [signature, templates] = await Promise.all([
-      signatureOf(version, signal), call(`${path}/templates`, { signal }).catch(() => null)]);
+    const signature = signatureOf(version);
+    const templates = await call(`${path}/templates`, { signal }).catch(() => null);
     if (signal.aborted || detail.dataset.version !== String(version.version)) return;
     const [first] = scoresOf(version);
     fill(detail, h("h2", { class: "section" }, `Version ${version.version}`), h("div", { class: "sides" },

@@ -60,7 +60,7 @@ export async function show(box, { query }, signal) {
     const before = state.example;
     try {
       const version = await resolve(state.model, signal);
-      const signature = await signatureOf(version, signal);
+      const signature = signatureOf(version);
       state.takesText = signature.text;
       state.example = signature.example ? tagging.typedOf(signature.example, signature.text) : signature.text ? EXAMPLE : "";
       hint.textContent = signature.text ? ""
@@ -138,7 +138,7 @@ async function firstWithText(known, signal) {
   const offered = references(known).filter((each, i, all) =>
     all.findIndex((other) => other.split(/[@:]/)[0] === each.split(/[@:]/)[0]) === i);
   for (const reference of offered.slice(0, 10)) {
-    const signature = await signatureOf(await resolve(reference, signal), signal);
+    const signature = signatureOf(await resolve(reference, signal));
     if (signature.text) return reference;
   }
   return offered[0];

@@ -2,12 +2,12 @@
 
 import { call } from "../api.js";
 import { field, fill, h, select } from "../dom.js";
-import { bytes, corpusName, number, quoted, seconds } from "../format.js";
+import { corpusName, number, quoted, seconds } from "../format.js";
 import { noCorpus } from "../components/empty.js";
 import { snippets } from "../components/snippets.js";
 import { fault } from "../components/toast.js";
 import { go, note } from "../router.js";
-import { corpora, models, offers, presets, trainers } from "../state.js";
+import { corpora, models, presets, trainers } from "../state.js";
 
 const TYPING_MS = 300;
 const NAME = "[a-z0-9][a-z0-9._\\-]{0,63}";
@@ -15,8 +15,7 @@ const DEFAULT = "sgd-l1";
 
 /** @param {HTMLElement} box @param {import("../router.js").Address} address @param {AbortSignal} signal */
 export async function show(box, { query }, signal) {
-  const [found, known, kinds, sets, checks] = await Promise.all(
-    [corpora(), models(), trainers(), presets(), offers("post", /^\/jobs$/, "dry_run")]);
+  const [found, known, kinds, sets] = await Promise.all([corpora(), models(), trainers(), presets()]);
   const usable = found.filter((each) => each.labels.length > 0);
   if (usable.length === 0) {
     fill(box, h("h1", {}, "Train"), noCorpus());
@@ -75,8 +74,8 @@ export async function show(box, { query }, signal) {
   function trainerField(each) {
     const change = (value) => set({ fields: { ...state.fields, [each.name]: value } });
     const given = state.fields[each.name] ?? "";
-    const hint = [each.description, `${each.default} by default.`].filter(Boolean).join(" ");
-    const control = each.choices ? select([["", String(each.default)], ...each.choices.filter((value) => value !== each.default).map((value) => [String(value), String(value)])], given, change)
+    const hint = `${each.default} by default.`;
+    const control = each.choices.length > 0 ? select([["", String(each.default)], ...each.choices.filter((value) => value !== each.default).map((value) => [String(value), String(value)])], given, change)
       : h("input", { value: given, placeholder: String(each.default ?? ""), inputmode: "decimal", autocomplete: "off",
         oninput: (event) => change(event.target.value.trim()) });
     control.id = `trainer-${each.name}`;
@@ -107,15 +106,14 @@ export async function show(box, { query }, signal) {
   function changed() {
     code.update();
     clearTimeout(timer);
-    if (checks) timer = setTimeout(check, TYPING_MS);
+    timer = setTimeout(check, TYPING_MS);
   }
 
   async function check() {
     try {
-      const told = await call("/jobs?dry_run=true", { method: "POST", body: spec(), signal });
+      const told = await call("/jobs/validate", { method: "POST", body: spec(), signal });
       clear();
-      fill(verdict, estimate(told.estimate), ...(told.warnings ?? []).map((each) =>
-        h("p", { class: "warning" }, each.message ?? each)));
+      fill(verdict, estimate(told.estimate));
     } catch (error) {
       if (!signal.aborted) refused(error);
     }
@@ -155,9 +153,8 @@ export async function show(box, { query }, signal) {
 }
 
 function estimate(told) {
-  if (!told) return null;
-  const parts = [told.seconds != null && `about ${seconds(told.seconds)}`, told.memory_bytes != null && `${bytes(told.memory_bytes)} of memory`].filter(Boolean);
-  return parts.length > 0 && h("p", { class: "good" }, `Ready to start: ${parts.join(", ")}.`);
+  const time = told.seconds === null ? "" : `, about ${seconds(told.seconds)} by the speed of earlier jobs`;
+  return h("p", { class: "good" }, `Ready to start: ${number(told.tokens)} tokens over all passes${time}.`);
 }
 
 /** A model name from the name of a corpus. */

@@ -1,4 +1,4 @@
-"""What all kinds of matched columns share.
+"""Base classes of matched columns.
 
 A matched column is computed in three steps. Each token is mapped to a token of a matcher, once per distinct string.
 A kernel matches the sentences and gives each token a raw code. The raw codes are mapped to values of the column's
@@ -31,7 +31,7 @@ ColumnNumber = Annotated[int, Field(ge=0, le=255)]
 
 
 class Folding(NamedTuple):
-    """How strings are normalised before they are compared."""
+    """Normalises strings before they are compared."""
 
     case: bool
     width: bool
@@ -175,17 +175,17 @@ class MatchingBase(MatchedBase):
 
     @abstractmethod
     def size(self, matcher: Matcher) -> int:
-        """See `raw_size`."""
+        """The number of raw codes, as `raw_size`."""
 
     @abstractmethod
     def match_tokens(
         self, matcher: Matcher, tokens: Ids, offsets: Places, left_out: Dictionary | None
     ) -> Ids:
-        """See `raw_codes`; `tokens` are those of the matcher."""
+        """The raw code of each token, as `raw_codes`. `tokens` are those of the matcher."""
 
     @abstractmethod
     def names(self, trained: TrainedMatcher, data: TrainingData) -> Callable[[int], str]:
-        """See `raw_names`."""
+        """Return a function from a raw code to its value, as `raw_names`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ _VALUES = ("other", "same")
 
 
 class SameColumn(MatchedBase):
-    """Whether the token `n` places further on equals this one: `same` or `other`. No value past the sentence's end."""
+    """Whether the token `n` tokens later equals this one: `same` or `other`. No value past the end of the sentence."""
 
     kind: Literal["same"]
     n: Annotated[int, Field(ge=1, le=16)] = 1

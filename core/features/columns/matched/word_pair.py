@@ -26,7 +26,7 @@ class WordPairColumn(WordsBase):
     @model_validator(mode="after")
     def _is_a_range(self) -> "WordPairColumn":
         if self.shortest > self.longest:
-            raise ValueError("shortest must not be greater than longest.")
+            raise ValueError("`shortest` must not be greater than `longest`.")
         return self
 
     @property

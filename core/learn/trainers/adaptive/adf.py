@@ -39,7 +39,7 @@ class AdfSpec(TrainerSpec):
     def _ordered(self) -> "AdfSpec":
         if self.beta > self.alpha:
             raise ValueError(
-                "beta, the decay of features in every sample, must not exceed alpha, that of absent ones"
+                "`beta` (decay of features in every sample) must not exceed `alpha` (decay of absent features)."
             )
         return self
 

@@ -107,7 +107,7 @@ def _clock(p: AdaptivePlan, now: float) -> Clock:
 
 
 @inlined
-def _owed(g: Rates, row: Any, clock: Clock, p: AdaptivePlan) -> float:
+def _missed_rates(g: Rates, row: Any, clock: Clock, p: AdaptivePlan) -> float:
     """ADF: update the row's rate to the current window; return the sum of the rates it missed, one per sentence."""
     total, paid = 0.0, g.paid[row]
     while (g.window[row] + 1) * p.window <= clock.updates:
@@ -135,7 +135,7 @@ def _decay_row(r: Rows, g: Rates, row: Any, amount: float, p: AdaptivePlan, out:
 @inlined
 def _catch_up(r: Rows, g: Rates, row: Any, clock: Clock, p: AdaptivePlan) -> None:
     """Apply the decay that a row missed."""
-    amount = _owed(g, row, clock, p) if p.kind == Frequencies.ADF else clock.now - g.paid[row]
+    amount = _missed_rates(g, row, clock, p) if p.kind == Frequencies.ADF else clock.now - g.paid[row]
     if amount > 0.0:
         _decay_row(r, g, row, amount, p, r.weights)
         g.paid[row] = clock.now
@@ -252,5 +252,5 @@ def settle_adaptive(r: Rows, g: Rates, now: float, p: AdaptivePlan, out: Floats)
     """Write every row to `out` with all decay applied. This keeps the weights but changes the rates: pass a copy."""
     clock = _clock(p, now)
     for row in range(g.paid.shape[0]):
-        amount = _owed(g, row, clock, p) if p.kind == Frequencies.ADF else now - g.paid[row]
+        amount = _missed_rates(g, row, clock, p) if p.kind == Frequencies.ADF else now - g.paid[row]
         _decay_row(r, g, row, amount, p, out)

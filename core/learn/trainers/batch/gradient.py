@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tagsmith.core.base import simd as v
 from tagsmith.core.base.arrays import offsets_of
 from tagsmith.core.base.jit import ZERO, inlined, inner, kernel, readonly
-from tagsmith.core.base.pieces import ThreadPool
+from tagsmith.core.base.thread_pool import ThreadPool
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.learn.problem.occurrences import Occurrences, edge_occurrences_of, occurrences_of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
 from tagsmith.core.base.jit import fast_kernel, inlined, kernel
-from tagsmith.core.base.pieces import ThreadPool
+from tagsmith.core.base.thread_pool import ThreadPool
 
 Vector = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """`averaged-perceptron`: the structured perceptron with averaged weights (Collins 2002).
 
-Uses the updates of `perceptron`. The model is the mean of the weights after each update. The mean forgets less and
-depends less on when training stops.
+Uses the updates of `perceptron`. The model is the mean of the weights after each update. The mean varies less
+between passes and depends less on when training stops.
 """
 
 from typing import Literal

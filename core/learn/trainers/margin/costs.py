@@ -18,7 +18,10 @@ def cost_vector(costs: dict[str, float], problem: Problem, dtype: Any) -> NDArra
     unknown = [label for label in costs if label not in problem.labels]
     if unknown:
         faults = [
-            Fault("the corpus has no such label", pointer=f"/trainer/costs/{label}") for label in unknown
+            Fault(f"The corpus has no label {label!r}.", pointer=f"/trainer/costs/{label}")
+            for label in unknown
         ]
-        raise Invalid("The costs name labels that the corpus does not have", faults, code="unknown_label")
+        raise Invalid(
+            "The costs name labels that the corpus does not have. Remove them.", faults, code="unknown_label"
+        )
     return np.array([costs.get(label, 1.0) for label in problem.labels], dtype)

@@ -1,13 +1,13 @@
 """`mira`: the margin-infused relaxed algorithm (Crammer et al. 2006).
 
-`passive_aggressive` has the update rule.
+`pa_rule` has the update rule.
 """
 
 from typing import Literal
 
 from pydantic import ValidationInfo, field_validator
 
-from tagsmith.core.learn.trainers.margin.passive_aggressive import StepSpec
+from tagsmith.core.learn.trainers.margin.pa_rule import StepSpec
 
 
 class MiraSpec(StepSpec):
@@ -17,7 +17,7 @@ class MiraSpec(StepSpec):
 
     @field_validator("variant")
     @classmethod
-    def _smooths_a_cap(cls, variant: str, info: ValidationInfo) -> str:
+    def _needs_a_cap(cls, variant: str, info: ValidationInfo) -> str:
         if variant == "II" and info.data.get("C", 1.0) is None:
-            raise ValueError("the second variant smooths the cap: give C")
+            raise ValueError("Variant II needs a finite `C`. Set `C`.")
         return variant

@@ -1,11 +1,11 @@
 """`pa`: passive-aggressive learning (Crammer et al. 2006).
 
-`passive_aggressive` has the update rule.
+`pa_rule` has the update rule.
 """
 
 from typing import Literal
 
-from tagsmith.core.learn.trainers.margin.passive_aggressive import Aggressiveness, StepSpec
+from tagsmith.core.learn.trainers.margin.pa_rule import Aggressiveness, StepSpec
 
 
 class PassiveAggressiveSpec(StepSpec):

@@ -67,7 +67,9 @@ class GroupsSpec(TrainerSpec):
     def _has_such_a_penalty(cls, value: float | None, info: ValidationInfo) -> float | None:
         groups = "sparse-group" if info.field_name == "l1" else "elastic-net"
         if value is not None and info.data.get("groups") != groups:
-            raise ValueError(f'{info.field_name} is a penalty of groups "{groups}"')
+            raise ValueError(
+                f'`{info.field_name}` applies only to groups "{groups}". Remove it or change `groups`.'
+            )
         return value
 
 
@@ -89,7 +91,7 @@ class ProxGradSpec(GroupsSpec):
     @classmethod
     def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
         if budget is not None and info.data.get("strength") is not None:
-            raise ValueError("give a strength or a budget, not both")
+            raise ValueError("Set `strength` or `budget`, not both.")
         return budget
 
     @property
@@ -199,7 +201,7 @@ class ProxGrad(Trainer):
                     if not isfinite(loss):
                         raise Diverged(
                             f"The loss is no longer a finite number in pass {number} (eta0 {state['eta0'][0]:g}). "
-                            'Give a smaller eta0, or leave it at "auto"'
+                            'Set a smaller `eta0`, or "auto".'
                         )
                     yield Report("train", number - 1, done / problem.sentences)
                 self.shrink(problem, state, task, rate * (last - first) / problem.sentences)
@@ -250,11 +252,11 @@ class ProxGrad(Trainer):
             by_unit = np.zeros(problem.attributes + problem.edge_attributes)
             instantiated.unit_squares(store_of(state), task, by_unit)
             ratios, budget = np.sqrt(by_unit), self.spec.budget
-            by_unit = shrunk_to(ratios, budget) if budget else shrunk(ratios, self._owed(share))
+            by_unit = shrunk_to(ratios, budget) if budget else shrunk(ratios, self._threshold(share))
         elif self.spec.groups == "elastic-net":
             stored = state["values"][: state["counts"][0] * problem.width]
             budget = self.spec.budget
-            thresholds[:] = budget_threshold(np.abs(stored), budget) if budget else self._owed(share)
+            thresholds[:] = budget_threshold(np.abs(stored), budget) if budget else self._threshold(share)
             factors[:] = 1.0 / (1.0 + share * self._l2)
         else:
             if self._l1:
@@ -267,14 +269,14 @@ class ProxGrad(Trainer):
         instantiated.sweep(store_of(state), thresholds, factors, by_unit, task)
         instantiated.give_back(state, problem.width)
 
-    def _owed(self, share: float) -> float:
+    def _threshold(self, share: float) -> float:
         return share * (self._strength or 0.0)
 
     def _rescale(self, state: State, share: float) -> NDArray[np.float64]:
         """Shrink templates by their scales. Return the remaining factors for the stored weights, 0 where dropped."""
         assert self._layout_of is not None
         scales = state["scales"]
-        threshold = self._owed(share) if self.spec.budget is None else None
+        threshold = self._threshold(share) if self.spec.budget is None else None
         # If all weights are back at zero, a small rounding error of either sign may remain.
         squares = scales * scales * np.maximum(state["squares"], 0.0)
         factors = step_factors(self._layout_of.levels, squares, threshold, self.spec.budget)
@@ -313,7 +315,9 @@ class ProxGrad(Trainer):
             best = min(best, (loss, eta0))
             yield Report("calibrate", 0, 0.0, message=f"trial {number}: eta0 {eta0:g} gives {loss:.6g}")
         if not isfinite(best[0]):
-            raise Diverged("No learning rate kept the loss finite on a sample of the corpus")
+            raise Diverged(
+                "No learning rate kept the loss finite on a sample of the corpus. Set a small `eta0`."
+            )
         state["eta0"][0] = best[1]
         yield Report("calibrate", 0, 0.0, message=f"eta0 {best[1]:g}")
 

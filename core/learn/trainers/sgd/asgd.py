@@ -31,7 +31,7 @@ class AsgdSpec(DescentSpec):
     @model_validator(mode="after")
     def _averages(self) -> "AsgdSpec":
         if self.start is not None and self.start >= self.passes:
-            raise ValueError("start must be less than passes, or nothing would be averaged")
+            raise ValueError("`start` must be less than `passes`. Otherwise nothing is averaged.")
         return self
 
     def with_total_passes(self, passes: int) -> "AsgdSpec":

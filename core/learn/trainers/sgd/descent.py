@@ -126,7 +126,7 @@ class Descent(Trainer):
                 if not isfinite(loss):
                     raise Diverged(
                         f"The loss is no longer a finite number in pass {number} (eta0 {state['eta0'][0]:g}). "
-                        'Give a smaller schedule.eta0, or leave it at "auto"'
+                        'Set a smaller `schedule.eta0`, or "auto".'
                     )
                 yield Report("train", number - 1, fraction)
             state["passes"][0] = number
@@ -207,7 +207,9 @@ class Descent(Trainer):
             best = min(best, (objective, eta0))
             yield Report("calibrate", 0, 0.0, message=f"trial {trial}: eta0 {eta0:g} gives {objective:.6g}")
         if not isfinite(best[0]):
-            raise Diverged("No learning rate kept the loss finite on a sample of the corpus")
+            raise Diverged(
+                "No learning rate kept the loss finite on a sample of the corpus. Set a small `schedule.eta0`."
+            )
         state["eta0"][0] = best[1]
         yield Report("calibrate", 0, 0.0, message=f"eta0 {best[1]:g}")
 

@@ -124,10 +124,10 @@ def _norm(s: Search, count: int, m: Scorer) -> float:
     kind = m.rows.weights.dtype.type
     for i in range(count):
         row = s.unique[i]
-        owed = v.splat(kind(kind(m.reading.base) + kind(m.reading.sign) * m.rows.touched[row]))
+        pending = v.splat(kind(kind(m.reading.base) + kind(m.reading.sign) * m.rows.touched[row]))
         acc = v.zero(m.rows.weights)
         for j in range(0, m.layout.width, v.LANES):
-            w = v.soft(v.load(m.rows.weights, row * m.layout.width + j), owed)
+            w = v.soft(v.load(m.rows.weights, row * m.layout.width + j), pending)
             acc = v.add(acc, v.maximum(w, v.subtract(v.zero(m.rows.weights), w)))
         norm += float(v.total(acc))
     return norm

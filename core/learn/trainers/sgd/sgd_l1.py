@@ -28,9 +28,7 @@ class SgdL1Spec(DescentSpec):
     @model_validator(mode="after")
     def _searchable(self) -> "SgdL1Spec":
         if self.line_search == "heuristic" and (self.batch > 1 or self.penalty == "naive"):
-            raise ValueError(
-                'line_search "heuristic" looks at one sample and its features: batch 1, penalty not naive'
-            )
+            raise ValueError('`line_search` "heuristic" needs `batch` 1 and a `penalty` other than "naive".')
         return self
 
     def make(self, threads: int) -> "SgdL1":

@@ -8,7 +8,7 @@ With u_k = (l1 / N) sum of eta up to k:
   gradient steps. We store g and, per row, `touched`. A row is read as `soft(g, touched)`, and an update sets `touched`
   to u_k.
 - `CLIPPING`: each update shrinks every weight by eta_k l1 / N without crossing zero. Lazily: if the penalty of a row is
-  applied up to u', the row owes u - u' at its next read. `touched` holds u'.
+  applied up to u', u - u' is still to be applied when the row is read next. `touched` holds u'.
 - `NAIVE`: each update subtracts eta_k l1 / N sign(w) from every weight, in a sweep over all weights. It exists for
   comparison. If only seen pairs have weights, these are packed for the sweep, and rows are filled from them before use.
 - `DECAY`: each update multiplies every weight by 1 - eta_k l2 / N. Lazily: weights are stored divided by one scale.

@@ -24,8 +24,8 @@ from tagsmith.core.learn.trainers.proximal.prox_grad import (
     SelectionPasses,
     selection,
 )
-from tagsmith.core.learn.trainers.singles import SingleSpec
 from tagsmith.core.learn.trainers.sizes import Sizes
+from tagsmith.core.learn.trainers.stage_specs import SingleSpec
 from tagsmith.core.learn.weights.rows import census
 from tagsmith.core.learn.weights.scoring import Weights
 

@@ -39,10 +39,10 @@ class TwoStageSpec(TrainerSpec):
             # A stored spec has every field, and therefore the defaults of the stages.
             if stage.l1 not in (self.l1, type(stage).model_fields["l1"].default):
                 raise ValueError(
-                    f"{name}.l1 is {stage.l1:g}, but the stages share one penalty: give l1 alone"
+                    f"{name}.l1 is {stage.l1:g}, but both stages use the same penalty. Set `l1` only."
                 )
         if self.passes <= self.first.passes:
-            raise ValueError("passes counts both stages: it must exceed first.passes")
+            raise ValueError("`passes` counts both stages. It must be greater than `first.passes`.")
         return self
 
     def with_total_passes(self, passes: int) -> "TwoStageSpec":

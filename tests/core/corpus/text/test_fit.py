@@ -32,7 +32,7 @@ def test_a_corpus_that_splits_parts_of_words_gets_a_tokenizer_that_does() -> Non
 
 def test_words_with_their_punctuation_suit_blanks() -> None:
     fit = suitable(corpus("Smith, J., 2001. Title, of. Book, 5:3."))
-    assert (fit.tokenizer, fit.share) == (Tokenizer("blanks"), 1.0)
+    assert (fit.tokenizer, fit.share) == (Tokenizer("blanks", sentences="lines"), 1.0)
 
 
 @pytest.mark.parametrize("label", ["B", "O"])
@@ -57,3 +57,17 @@ def test_a_token_across_which_another_reaches_is_not_the_same() -> None:
         ("New", ("New York",)),
         ("York", ("New York",)),
     )
+
+
+def test_sequences_with_stops_inside_are_split_at_line_breaks_only() -> None:
+    reference = "Smith , J. 2001 . Title of it . Oxford Press ."
+    tokenizer = suitable(corpus(*[reference] * 3)).tokenizer
+    assert tokenizer.sentences == "lines"
+    assert Tokenizer.of(tokenizer.record()) == tokenizer
+    text = "Smith, J. 2001. Title of it. Oxford Press.\nBrown, A. 1999. Another. Yale."
+    assert len(tokenizer.split(text).ends) == 2
+    assert len(Tokenizer().split(text).ends) > 2
+
+
+def test_sentences_are_split_by_rules_although_some_sequences_have_stops_inside() -> None:
+    assert suitable(corpus(*[NEWS] * 9, "He came . She left .")).tokenizer.sentences == "rules"

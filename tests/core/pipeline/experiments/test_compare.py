@@ -160,6 +160,6 @@ def test_passes_to_near_is_where_the_score_comes_to_stay(
 
 def test_long_curves_are_thinned(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CURVE_POINTS", 4)
-    monkeypatch.setattr(module, "LEAST_POINTS", 2)
+    monkeypatch.setattr(module, "MIN_POINTS", 2)
     _, result = runs.driven(runs.compare(spec_of(trainers=[{"kind": "perceptron", "passes": 9}]), corpus))
     assert [point["pass"] for point in result["curves"][0]["points"]] == [1, 3, 6, 9]

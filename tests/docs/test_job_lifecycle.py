@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tagsmith.core.store.states import HELD, TERMINAL, TRANSITIONS, State
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-a-job-lives.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "job-lifecycle.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_has_every_transition_and_no_other() -> None:

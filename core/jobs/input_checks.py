@@ -20,7 +20,7 @@ _MIB = 1 << 20
 
 
 @dataclass(eq=False, slots=True)
-class Intake:
+class InputChecks:
     """The checks of one posted job. Each raises Invalid with a pointer to the wrong field of the spec.
 
     The checks record the corpora, lexicons and versions that they find. The job holds them until it has ended.
@@ -62,9 +62,9 @@ class Intake:
         if not isinstance(dev, DevCorpus):
             return
         found = self.labelled(dev.corpus, "/dev/corpus")
-        given, needed = len(found.columns), len(corpus.columns)
-        if given != needed:
-            reason = f"has {given} columns before the label, the training corpus {needed}"
+        columns, needed = len(found.columns), len(corpus.columns)
+        if columns != needed:
+            reason = f"The dev corpus has {columns} columns before the label, and the training corpus has {needed}."
             raise Invalid(
                 "The dev corpus does not fit the training corpus.",
                 [Fault(reason, pointer="/dev/corpus")],
@@ -77,8 +77,8 @@ class Intake:
         limit = self.settings.job_memory
         if needed > limit:
             reason = (
-                f"its {corpus.tokens:,} tokens take at least {needed / _MIB:,.0f} MiB of memory with these features, "
-                f"and jobs may take {limit / _MIB:,.0f} MiB"
+                f"The {corpus.tokens:,} tokens need at least {needed / _MIB:,.0f} MiB of memory with these features, "
+                f"and jobs may use {limit / _MIB:,.0f} MiB. Use fewer features or a smaller corpus."
             )
             fault = Fault(reason, pointer="/corpus")
             raise Invalid("The corpus is too large to learn from.", [fault], code="too_large")
@@ -104,20 +104,20 @@ class Intake:
         self._versions.append(target)
         return target
 
-    def promotion(self, wanted: Promotion | None) -> None:
+    def promotion(self, requested: Promotion | None) -> None:
         """Refuse a promotion whose policy needs a score that the job does not produce."""
-        if wanted is None:
+        if requested is None:
             return
-        rules = promotion.rules_for_new(self.conn, wanted.model, wanted.alias)
-        scored_on = wanted.dev.corpus if isinstance(wanted.dev, DevCorpus) else None
-        if rules is None or (wanted.dev is not None and rules.corpus in (None, scored_on)):
+        rules = promotion.rules_for_new(self.conn, requested.model, requested.alias)
+        scored_on = requested.dev.corpus if isinstance(requested.dev, DevCorpus) else None
+        if rules is None or (requested.dev is not None and rules.corpus in (None, scored_on)):
             return
         needed = "a dev set" if rules.corpus is None else f"{rules.corpus} as its dev corpus"
         reason = (
-            f"the policy of {wanted.model} lets {wanted.alias} stand only for versions with a score: train with "
-            f"{needed}, or promote when an evaluate job has scored it"
+            f"The policy of {requested.model} lets {requested.alias} point only to versions with a score. Train with "
+            f"{needed}, or promote the version after an evaluate job."
         )
-        fault = Fault(reason, pointer=wanted.pointer)
+        fault = Fault(reason, pointer=requested.pointer)
         raise Invalid("The version could not be promoted.", [fault], code="promotion_unscored")
 
 

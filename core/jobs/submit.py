@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.jobs import jobs, kinds
-from tagsmith.core.jobs.intake import Intake
+from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.jobs import JobRow, Origin
 from tagsmith.core.jobs.kind import Prepared
 from tagsmith.core.jobs.spec import JobSpec
@@ -24,7 +24,7 @@ RECENT = 50
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a job will take: tokens over all passes, seconds if there is experience, and its queue."""
+    """The expected cost of a job: tokens over all passes, its queue, and seconds if similar jobs have run before."""
 
     tokens: int
     seconds: float | None
@@ -32,8 +32,8 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A job that could be posted now: the spec as it would be stored, and what it will take."""
+class CheckedJob:
+    """A job that passed its checks: the spec as it would be stored, and its expected cost."""
 
     spec: dict[str, Any]
     estimate: Estimate
@@ -45,34 +45,34 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
     if jobs.waiting(conn) >= limit:
         message = f"{limit} jobs are waiting. Post this one again when some have ended."
         raise Unavailable(message, code="queue_full")
-    intake = Intake(conn, settings)
-    prepared = _prepared(spec, intake)
+    inputs = InputChecks(conn, settings)
+    prepared = _prepare(spec, inputs)
     return jobs.create(
         conn,
         kind=spec.kind,
         spec=prepared.spec.model_dump(mode="json"),
-        uses=intake.uses,
+        uses=inputs.uses,
         model=prepared.model,
         origin=origin,
         queue=_queue(prepared),
     )
 
 
-def check(conn: Connection, spec: JobSpec, settings: Settings) -> Checked:
+def check(conn: Connection, spec: JobSpec, settings: Settings) -> CheckedJob:
     """Check a spec as `post` does, without storing a job."""
-    prepared = _prepared(spec, Intake(conn, settings))
+    prepared = _prepare(spec, InputChecks(conn, settings))
     stored = prepared.spec.model_dump(mode="json")
     speed = _recent_speed(conn, stored)
     seconds = None if speed is None else prepared.tokens / speed
-    return Checked(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
+    return CheckedJob(stored, Estimate(prepared.tokens, seconds, _queue(prepared)))
 
 
-def _prepared(spec: JobSpec, intake: Intake) -> Prepared:
+def _prepare(spec: JobSpec, inputs: InputChecks) -> Prepared:
     kind = kinds.of(spec)
     # Pinned now: a corpus uploaded later under the same name does not change the job.
-    spec = spec.with_corpora(lambda reference, pointer: intake.corpus(reference, pointer).id)
-    prepared = kind.prepare(spec, intake)
-    intake.promotion(kind.promotion(spec))
+    spec = spec.with_corpora(lambda reference, pointer: inputs.corpus(reference, pointer).id)
+    prepared = kind.prepare(spec, inputs)
+    inputs.promotion(kind.promotion(spec))
     return prepared
 
 

@@ -5,14 +5,14 @@ import hashlib
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tagsmith.app.http import conditions
+from tagsmith.app.http import etags
 from tagsmith.app.http.policy import policy_of
 from tagsmith.app.http.problems import NotModified
 
 DIGEST_BYTES = 16
 
 
-class Validators:
+class ETags:
     """Responds with 304 if the caller already has the same bytes. Streamed responses are not changed."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -30,15 +30,15 @@ class Validators:
                 start = message
                 return
             if start is not None:
-                begun, start = start, None
+                first, start = start, None
                 if not message.get("more_body", False):
                     digest = hashlib.blake2b(message.get("body", b""), digest_size=DIGEST_BYTES).hexdigest()
-                    etag = conditions.etag(digest)
+                    etag = etags.etag(digest)
                     if _has(scope, etag):
                         await Response(status_code=304, headers={"ETag": f"W/{etag}"})(scope, receive, send)
                         return
-                    begun["headers"] = [*begun["headers"], (b"etag", b"W/" + etag.encode())]
-                await send(begun)
+                    first["headers"] = [*first["headers"], (b"etag", b"W/" + etag.encode())]
+                await send(first)
             await send(message)
 
         await self.app(scope, receive, tagged)
@@ -51,9 +51,9 @@ def _wants_tag(start: Message) -> bool:
 
 
 def _has(scope: Scope, etag: str) -> bool:
-    given = next((value for name, value in scope["headers"] if name == b"if-none-match"), None)
+    header = next((value for name, value in scope["headers"] if name == b"if-none-match"), None)
     try:
-        conditions.refuse_unchanged(None if given is None else given.decode("latin-1"), etag)
+        etags.refuse_unchanged(None if header is None else header.decode("latin-1"), etag)
     except NotModified:
         return True
     return False

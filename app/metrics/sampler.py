@@ -1,4 +1,4 @@
-"""Copies values that other components count into the meters, before these are saved or scraped."""
+"""Copies the counts of other components into the meters, before these are saved or scraped."""
 
 from tagsmith.app.http.limits import OpenStreams
 from tagsmith.app.metrics import names
@@ -7,7 +7,7 @@ from tagsmith.core.model.cache import CacheUsage, ModelCache
 from tagsmith.core.model.tagger import Tagger
 
 
-class Readings:
+class MetricsSampler:
     """Reads the open streams and the model cache. Use it on the event loop only, like the meters."""
 
     def __init__(self, meters: Meters, streams: OpenStreams, cache: ModelCache[Tagger]) -> None:
@@ -16,7 +16,7 @@ class Readings:
         self._cache = cache
         self._seen = CacheUsage(0, 0, 0)
 
-    def take(self) -> None:
+    def sample(self) -> None:
         """Update the meters."""
         # Add the difference: the meters continue the totals of an earlier process.
         usage, seen = self._cache.usage, self._seen
@@ -24,8 +24,8 @@ class Readings:
         self.meters.count(names.CACHE_HITS, amount=usage.hits - seen.hits)
         self.meters.count(names.CACHE_MISSES, amount=usage.misses - seen.misses)
         self.meters.totals.gauges[names.OPEN_MODELS] = usage.open_models
-        self.meters.totals.gauges[names.STREAMS] = self._streams.count
+        self.meters.totals.gauges[names.OPEN_STREAMS] = self._streams.count
 
     def cached_bytes(self) -> int:
-        """Return the size of the model files on this machine. It reads a folder, so call it in a thread."""
+        """Return the size of the model files on this machine. It reads a directory, so call it in a thread."""
         return self._cache.stored_bytes

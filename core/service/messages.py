@@ -117,8 +117,8 @@ def waiting(redis: Redis) -> frozenset[str] | None:
 def _entries(redis: Redis) -> list[bytes]:
     entries: list[Any] = []
     for queue in QUEUES:
-        waiting_there: Any = redis.lrange(queue, 0, -1)
-        entries += waiting_there
+        queued: Any = redis.lrange(queue, 0, -1)
+        entries += queued
     return [entry.encode() if isinstance(entry, str) else entry for entry in entries]
 
 
@@ -140,12 +140,12 @@ def _attempt(what: str, act: Callable[[], T], **extra: object) -> T | None:
     try:
         result = act()
     except (redis_client.RedisError, OSError) as error:
-        if not _outage.begun:
-            _outage.begun = True
-            _log.warning("Redis is away: could not %s", what, extra={"error": str(error), **extra})
+        if not _outage.noticed:
+            _outage.noticed = True
+            _log.warning("Redis is unavailable: could not %s", what, extra={"error": str(error), **extra})
         return None
-    if _outage.begun:
-        _outage.begun = False
+    if _outage.noticed:
+        _outage.noticed = False
         _log.info("Redis is back", extra=extra)
     return result
 
@@ -153,7 +153,7 @@ def _attempt(what: str, act: Callable[[], T], **extra: object) -> T | None:
 class _Outage:
     """Whether this process has noticed an outage of Redis, so that it logs one line and not thousands."""
 
-    begun = False
+    noticed = False
 
 
 _outage = _Outage()

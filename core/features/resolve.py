@@ -1,4 +1,4 @@
-"""Resolving features for a corpus: templates name columns, and kernels need their numbers."""
+"""Resolves features for a corpus: replaces the column names in templates by column numbers, which kernels need."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -233,7 +233,7 @@ class _Columns:
         ]
         if faults:
             raise Invalid(
-                "The features name columns that the corpus does not have.",
+                "The features use columns that are missing or cannot be used this way.",
                 faults[:100],
                 code="missing_column",
             )

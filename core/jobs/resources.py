@@ -1,4 +1,4 @@
-"""The resources of a running job: its row, the database, a scratch folder, and its inputs read from SQL."""
+"""The resources of a running job: its row, the database, a scratch directory, and its inputs read from SQL."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs import checkpoints, jobs
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.running import Note, Said
+from tagsmith.core.jobs.runner_interface import JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.trainers.base import TrainerSpec
@@ -31,18 +31,18 @@ READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class JobResources:
     """One claim of one job. The methods that read are generators: the job can be stopped between any two chunks."""
 
     settings: Settings
     db: Database
-    #: A folder for this job, removed when it ends.
+    #: A directory for this job, removed when it ends.
     scratch: Path
     job: JobRow
     #: Publishes versions and moves aliases.
     registry: Registry
 
-    def corpus(self, corpus_id: str) -> Generator[Said, None, Corpus]:
+    def corpus(self, corpus_id: str) -> Generator[JobUpdate, None, Corpus]:
         """Read a corpus."""
         row = self.corpus_row(corpus_id)
         with self.db.read() as conn:
@@ -63,41 +63,43 @@ class Workplace:
         with self.db.read() as conn:
             return corpora.get(conn, corpus_id)
 
-    def dev(self, dev: Dev) -> Generator[Said, None, Corpus | float]:
+    def dev(self, dev: Dev) -> Generator[JobUpdate, None, Corpus | float]:
         """Read the corpus of a dev set, or return the fraction to hold out."""
         if isinstance(dev, DevCorpus):
             return (yield from self.corpus(dev.corpus))
         return dev.fraction
 
-    def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[Said, None, Lexicons]:
+    def lexicons(self, features: Iterable[FeatureSpec]) -> Generator[JobUpdate, None, Lexicons]:
         """Read the lexicons that the features name."""
-        found: dict[str, Lexicon] = {}
+        by_id: dict[str, Lexicon] = {}
         for column in (column for each in features for column in each.lexicons.values()):
             lexicon_id = column.lexicon_id or ""
-            if lexicon_id not in found:
-                found[lexicon_id] = lexicons.load(self.db, lexicon_id, self.settings.max_line_bytes)
+            if lexicon_id not in by_id:
+                by_id[lexicon_id] = lexicons.load(self.db, lexicon_id, self.settings.max_line_bytes)
                 yield None
-        return found
+        return by_id
 
     def version(self, reference: str, pointer: str) -> Target:
         """Find the version that a reference in the spec names."""
         with self.db.read() as conn:
             return references.resolve(conn, reference, pointer)
 
-    def model_file(self, target: Target) -> Generator[Said, None, Path]:
-        """Copy the file of a version into the scratch folder."""
+    def model_file(self, target: Target) -> Generator[JobUpdate, None, Path]:
+        """Copy the file of a version into the scratch directory."""
         with self.db.read() as conn:
             blob_id = models.blob_id(conn, target.model, target.version)
         path = self.scratch / f"{target.model}-{target.version}"
-        yield from written(blobs.stream(self.db, blob_id), path)
+        yield from write_file(blobs.stream(self.db, blob_id), path)
         return path
 
-    def kernels(self, trainer: TrainerSpec) -> Generator[Said, None, None]:
+    def kernels(self, trainer: TrainerSpec) -> Generator[JobUpdate, None, None]:
         """Compile the kernels of a trainer if needed. Inside the run this would count as training time."""
-        yield Progress("compile", message=f"making the kernels of {trainer.kind} ready")
+        yield Progress("compile", message=f"compiling the kernels of {trainer.kind}")
         warm.trainer(trainer)
 
-    def resumed(self, go: Callable[[Path | None], Generator[Said, None, T]]) -> Generator[Said, None, T]:
+    def resumed(
+        self, go: Callable[[Path | None], Generator[JobUpdate, None, T]]
+    ) -> Generator[JobUpdate, None, T]:
         """Run `go` from the checkpoint of an earlier attempt, or from the start if no usable checkpoint exists."""
         resume = yield from self._checkpoint()
         if resume is not None:
@@ -109,15 +111,15 @@ class Workplace:
             yield self._without_checkpoint(reason)
         return (yield from go(None))
 
-    def _checkpoint(self) -> Generator[Said, None, Path | None]:
-        """Copy the checkpoint of an earlier attempt into the scratch folder, if an intact one exists."""
+    def _checkpoint(self) -> Generator[JobUpdate, None, Path | None]:
+        """Copy the checkpoint of an earlier attempt into the scratch directory, if an intact one exists."""
         with self.db.read() as conn:
-            found = checkpoints.find(conn, self.job.id)
-        if found is None:
+            checkpoint = checkpoints.find(conn, self.job.id)
+        if checkpoint is None:
             return None
         path = self.scratch / "resume"
         try:
-            yield from written(blobs.stream(self.db, found.blob_id), path)
+            yield from write_file(blobs.stream(self.db, checkpoint.blob_id), path)
         except blobs.CorruptBlobError as error:
             yield self._without_checkpoint(str(error))
             return None
@@ -129,12 +131,12 @@ class Workplace:
         assert job.lease_owner is not None
         with self.db.write() as conn:
             if jobs.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
-                raise jobs.LeaseLost(f"the lease of {job.id} has passed on")
+                raise jobs.LeaseLost(f"This worker has lost the lease of {job.id}.")
             checkpoints.delete(conn, job.id)
-        return Note(f"the checkpoint cannot be used, training starts afresh: {reason}", level="warning")
+        return Note(f"the checkpoint cannot be used, so training starts again: {reason}", level="warning")
 
 
-def written(chunks: Iterable[bytes], path: Path) -> Generator[Said, None, None]:
+def write_file(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, None]:
     """Write chunks to a file. The job can be stopped between two chunks."""
     with path.open("wb") as out:
         for chunk in chunks:
@@ -142,8 +144,8 @@ def written(chunks: Iterable[bytes], path: Path) -> Generator[Said, None, None]:
             yield None
 
 
-def pieces(path: Path) -> Iterator[bytes]:
-    """Read a file in pieces."""
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """Read a file in chunks."""
     with path.open("rb") as handle:
-        while piece := handle.read(READ_BYTES):
-            yield piece
+        while chunk := handle.read(READ_BYTES):
+            yield chunk

@@ -1,66 +1,66 @@
-"""What is done to requests before they are sent, and what is told of the answers."""
+"""The repair of generated requests, and the report of a run."""
 
 from collections import Counter
 
 from tagsmith.app.http.middleware import idempotency
 from tests.contract.hooks import Tally
-from tests.contract.mending import ALWAYS, CONDITION, Mender
+from tests.contract.request_repair import ALWAYS, CONDITION, RequestRepair
 from tests.contract.run import Outcome
 
 IDS = {"crp": ["crp_there"], "lex": ["lex_there"]}
 
 
-def mender() -> Mender:
-    return Mender(IDS, ["model"], ["model:1", "model:2"])
+def make() -> RequestRepair:
+    return RequestRepair(IDS, ["model"], ["model:1", "model:2"])
 
 
-def test_most_bodies_name_what_there_is_and_the_same_is_made_of_the_same() -> None:
+def test_most_bodies_name_existing_things_and_equal_bodies_give_equal_results() -> None:
     bodies = [{"kind": "train", "corpus": f"crp_{n}", "dev": {"corpus": "a name"}} for n in range(100)]
-    mended = [mender().body(each) for each in bodies]
-    assert mended == [mender().body(each) for each in bodies]
-    changed = [each for each, before in zip(mended, bodies, strict=True) if each != before]
+    repaired = [make().body(each) for each in bodies]
+    assert repaired == [make().body(each) for each in bodies]
+    changed = [each for each, before in zip(repaired, bodies, strict=True) if each != before]
     assert all(each["corpus"] == each["dev"]["corpus"] == "crp_there" for each in changed)
     assert 60 < len(changed) < 90
 
 
 def test_features_come_from_one_source_and_models_are_all_different() -> None:
     features = [{"features": {"templates": "", "preset": "x", "cutoff": n}} for n in range(40)]
-    left = Counter(tuple(sorted(mender().body(each)["features"])) for each in features)
+    left = Counter(tuple(sorted(make().body(each)["features"])) for each in features)
     assert set(left) == {("cutoff", "preset"), ("cutoff", "templates"), ("cutoff", "preset", "templates")}
     evaluated = {"kind": "evaluate", "models": ["a", "a"], "seed": 1}
-    many = [mender().body({**evaluated, "seed": n})["models"] for n in range(20)]
+    many = [make().body({**evaluated, "seed": n})["models"] for n in range(20)]
     assert ["model:1", "model:2"] in many
-    assert mender().body(["no object"]) == ["no object"]
+    assert make().body(["no object"]) == ["no object"]
 
 
 def test_most_conditions_hold_and_most_requests_are_new() -> None:
-    made, one = mender(), {CONDITION: '"7"', idempotency.HEADER: "key"}
+    repair, one = make(), {CONDITION: '"7"', idempotency.HEADER: "key"}
     sent = [dict(one) for _ in range(400)]
     for each in sent:
-        made.headers(each)
+        repair.headers(each)
     held = Counter(each[CONDITION] for each in sent)
     assert 0 < held['"7"'] < held[ALWAYS]
     keys = Counter(each[idempotency.HEADER] for each in sent)
     assert 0 < keys.pop("key") < len(sent) / 4
     assert set(keys.values()) == {1}
     odd: dict[str, object] = {idempotency.HEADER: "not a key"}
-    made.headers(odd)
+    repair.headers(odd)
     assert odd == {idempotency.HEADER: "not a key"}
 
 
 def test_options_of_other_formats_are_kept_out() -> None:
-    queries = [{"format": "conll", "repair": "true", "columns": "form"} for _ in range(100)]
-    made = mender()
+    queries = [{"format": "conll", "repair": "true", "coding": "4"} for _ in range(100)]
+    repair = make()
     for each in queries:
-        made.query(each)
-    assert 10 < sum("columns" in each for each in queries) < 40
+        repair.query(each)
+    assert 10 < sum("coding" in each for each in queries) < 40
     assert all("repair" in each for each in queries)
     strange = {"format": ["conll"], "columns": "form"}
-    made.query(strange)
+    repair.query(strange)
     assert "columns" in strange
 
 
-def test_an_outcome_tells_what_was_never_accepted_or_asked() -> None:
+def test_an_outcome_lists_operations_never_accepted_or_requested() -> None:
     tallies = {
         "GET /a": Tally(Counter({"200": 2, "404": 1})),
         "GET /b": Tally(Counter({"404": 3})),
@@ -68,6 +68,6 @@ def test_an_outcome_tells_what_was_never_accepted_or_asked() -> None:
     }
     outcome = Outcome(0, tallies)
     assert outcome.never_accepted == ["GET /b", "GET /c"]
-    assert outcome.never_asked == ["GET /c"]
+    assert outcome.never_requested == ["GET /c"]
     assert (outcome.requests, outcome.accepted("GET /a")) == (6, 2)
     assert len(outcome.report().splitlines()) == 4

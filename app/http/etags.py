@@ -8,7 +8,7 @@ from fastapi import Depends, Header
 
 from tagsmith.app.http.problems import NotModified
 
-IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of what is there, or `*`.")]
+IfMatch = Annotated[str | None, Header(max_length=1000, description="ETag of the present state, or `*`.")]
 IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<opaque>[^"]*)"|(?P<bare>[^\s,"]+)')
@@ -20,7 +20,7 @@ class Expected:
 
     seqs: frozenset[int] | None = None
 
-    def chosen(self, present: int) -> int | None:
+    def expected_state(self, present: int) -> int | None:
         """Return the present state if it is accepted, else a state that does not match. None if any is accepted."""
         if self.seqs is None:
             return None

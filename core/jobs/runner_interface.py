@@ -74,7 +74,7 @@ class ResultOnly:
         return self.result
 
 
-Said = JobReport | Note | None
+JobUpdate = JobReport | Note | None
 #: The work of a job, as a generator. It yields a report, a note or None at least five times per second, so that the
 #: worker can stop it. The worker stops it by closing the generator.
-Running = Generator[Said, None, Outcome]
+JobRun = Generator[JobUpdate, None, Outcome]
