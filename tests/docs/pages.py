@@ -3,7 +3,7 @@
 - `sh` blocks are run by bash and stop at the first error. `python` blocks share one namespace.
 - A `text` block directly below an example shows what it prints. `...` stands for any text within a line, and a line of
   only `...` for any lines. Figures may differ a little between machines; see `same`.
-- `tagsmith up` is left out: the stack of the tests is there already.
+- `make ...` and `tagsmith up` are left out: CI runs the targets, and the stack of the tests is there already.
 - Blocks in other languages are data or are run by another test. A block under `<!-- run by FILE -->` is run
   by that file.
 """
@@ -17,13 +17,15 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tagsmith import Client
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"(?:^<!-- run by (?P<other>[\w/.]+) -->\n)?^```(?P<language>sh|python)\n(?P<code>.*?)^```\n"
     r"(?:\n```text\n(?P<shown>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
 )
-STARTED = re.compile(r"^tagsmith up\b.*\n", re.MULTILINE)
+STARTED = re.compile(r"^(?:make|tagsmith up)\b.*\n", re.MULTILINE)
 #: A number as programs print it: thousands with commas, decimals, a sign.
 NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 #: By how much a figure may differ: scores of small test sets, probabilities, weights, counts of features.
@@ -108,8 +110,11 @@ class Reader:
     def close(self) -> None:
         """Close clients that examples have opened."""
         for each in self._names.values():
-            if hasattr(each, "close") and not isinstance(each, type):
-                each.close()
+            client = getattr(
+                each, "_client", each
+            )  # a model or a job that was got from a client without a name
+            if isinstance(client, Client):
+                client.close()
 
 
 def same(shown: str, printed: str) -> bool:
