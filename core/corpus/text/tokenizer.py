@@ -97,9 +97,7 @@ class Tokenizer:
             raise ValueError(f"Sentences can be {' or '.join(get_args(SentenceRule))}.")
         if pattern is not None:
             automaton_of(pattern)
-        return cls(
-            cast(TokenizerKind, kind), version, pattern, tuple(clitics), cast(SentenceRule, sentences)
-        )
+        return cls(cast(TokenizerKind, kind), version, pattern, tuple(clitics), cast(SentenceRule, sentences))
 
     def record(self) -> dict[str, Any]:
         """Return plain values for JSON, as in model files. `of` reads them."""
