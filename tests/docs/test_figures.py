@@ -29,7 +29,11 @@ def test_the_readme_has_the_figures_of_chunking() -> None:
     found = results("chunking")
     for row, name, tagging in (
         ("CoNLL-2000 chunking", "tagsmith", "tagsmith"),
-        ("the same with python-crfsuite, `l2sgd`, in the same run", "python-crfsuite l2sgd", "python-crfsuite"),
+        (
+            "the same with python-crfsuite, `l2sgd`, in the same run",
+            "python-crfsuite l2sgd",
+            "python-crfsuite",
+        ),
     ):
         seconds = found["file_to_model_30_passes"][name]["seconds_median"]
         speed = rounded(found["tagging"][tagging]["tokens_per_second"])

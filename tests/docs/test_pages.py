@@ -19,19 +19,25 @@ PAGES = [
     *sorted(DOCS.glob("tutorials/*.md")),
     *sorted(DOCS.glob("how-to/*.md")),
 ]
-#: Labels and weights of a model that other programs could have written.
-THEIRS = (["B-NP", "B-VP"], {":Rockwell": [2.0, 0.0], ":said": [0.0, 2.0]}, [0.5] * 4)
+#: Weights of a model that other programs could have written, by the values of its two columns.
+LABELS = ["B-NP", "B-VP", "O"]
+WEIGHTS = {
+    "0:Rockwell": [2.0, 0.0, 0.0],
+    "0:said": [0.0, 2.0, 0.0],
+    "1:VBD": [0.0, 1.0, 0.0],
+    "1:.": [0.0, 0.0, 1.0],
+}
 
 
 def _bring_models(folder: Path) -> None:
     """Write the models of CRF++ and Wapiti that pages take for granted."""
-    labels, singles, pairs = THEIRS
     for name, syntax, unigram, bigram in (
         ("model.txt", "crf++", "U", "B"),
         ("model.wapiti", "wapiti", "u", "b"),
     ):
-        weights = {f"{unigram}{value}": weight for value, weight in singles.items()}
-        crf = StringCrf(labels, [f"{unigram}:%x[0,0]", bigram], weights, {bigram: pairs}, syntax)
+        templates = [f"{unigram}{column}:%x[0,{column}]" for column in (0, 1)]
+        weights = {f"{unigram}{value}": weight for value, weight in WEIGHTS.items()}
+        crf = StringCrf(LABELS, [*templates, bigram], weights, {bigram: [0.5] * len(LABELS) ** 2}, syntax)
         (folder / name).write_bytes(crf.wapiti() if syntax == "wapiti" else crf.crfpp().encode())
 
 
