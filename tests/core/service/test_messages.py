@@ -85,7 +85,9 @@ def test_an_absent_redis_is_tried_once_a_call_raises_nothing_and_logs_one_line(
             assert not messages.bump_registry(redis)
             assert messages.waiting(redis) is None
     assert len(attempts) == 400
-    assert [record.getMessage() for record in caplog.records] == ["Redis is unavailable: could not publish events"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "Redis is unavailable: could not publish events"
+    ]
 
 
 def test_a_redis_that_comes_back_is_heard_again(own_redis: RedisServer) -> None:
