@@ -9,7 +9,7 @@ from tagsmith.cli import output, results
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.local import reading
 from tagsmith.core.base.steps import finished
-from tagsmith.core.pipeline import versions
+from tagsmith.core.pipeline import evaluation
 
 #: As the `evaluate` job has by default.
 RESAMPLES, CONFIDENCE, SEED = 10_000, 0.95, 1
@@ -32,9 +32,9 @@ def run(given: LocalScoring) -> int:
     if corpus.labels is None:
         raise CommandError(f"{given.corpus} has no labels to compare with.")
     taggings = [
-        finished(versions.tag_corpus(str(path), reading.tagger_of(path), corpus)) for path in given.models
+        finished(evaluation.tag_corpus(str(path), reading.tagger_of(path), corpus)) for path in given.models
     ]
-    pairs = finished(versions.compare_all(taggings, RESAMPLES, CONFIDENCE, SEED))
+    pairs = finished(evaluation.compare_all(taggings, RESAMPLES, CONFIDENCE, SEED))
     scored: list[dict[str, Any]] = [
         {"model": tagging.name, "metrics": tagging.metrics.as_dict()} for tagging in taggings
     ]
