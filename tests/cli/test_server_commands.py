@@ -194,7 +194,7 @@ def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStac
             "Did you mean lbfgs?  (tagsmith trainers lists",
         ),
         (["train", "{corpus}", "--model", "M!"], "model: "),
-        (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "Did you mean sgd"),
+        (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "did you mean `sgd`"),
         (["train", "{corpus}", "--model", "m", "--option", "labels=iob9"], "labels: "),
         (["tag", "cli-nobody"], "There is no model cli-nobody."),
         (["models", "show", "cli-people@nobody"], "cli-people has no alias nobody."),
