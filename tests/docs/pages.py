@@ -110,9 +110,8 @@ class Reader:
     def close(self) -> None:
         """Close clients that examples have opened."""
         for each in self._names.values():
-            client = getattr(
-                each, "_client", each
-            )  # a model or a job that was got from a client without a name
+            # A model or a job may come from a client without a name of its own.
+            client = getattr(each, "_client", each)
             if isinstance(client, Client):
                 client.close()
 

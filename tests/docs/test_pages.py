@@ -8,10 +8,25 @@ import pytest
 
 from tagsmith.app.cli.background import BackgroundStack
 from tagsmith.core.service.settings import Settings
+from tests.core.model.strings import StringCrf
 from tests.docs.pages import BLOCK, ROOT, Reader, examples, same
 
 DOCS = ROOT / "docs"
 PAGES = [DOCS / "quickstart.md", *sorted(DOCS.glob("tutorials/*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+#: Labels and weights of a model that other programs could have written.
+THEIRS = (["B-NP", "B-VP"], {":Rockwell": [2.0, 0.0], ":said": [0.0, 2.0]}, [0.5] * 4)
+
+
+def _bring_models(folder: Path) -> None:
+    """Write the models of CRF++ and Wapiti that pages take for granted."""
+    labels, singles, pairs = THEIRS
+    for name, syntax, unigram, bigram in (
+        ("model.txt", "crf++", "U", "B"),
+        ("model.wapiti", "wapiti", "u", "b"),
+    ):
+        weights = {f"{unigram}{value}": weight for value, weight in singles.items()}
+        crf = StringCrf(labels, [f"{unigram}:%x[0,0]", bigram], weights, {bigram: pairs}, syntax)
+        (folder / name).write_bytes(crf.wapiti() if syntax == "wapiti" else crf.crfpp().encode())
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +41,7 @@ def docs_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundS
 def test_the_examples_of_a_page_print_what_it_shows(
     page: Path, docs_stack: BackgroundStack, tmp_path: Path
 ) -> None:
+    _bring_models(tmp_path)
     reader = Reader(tmp_path, docs_stack.url)
     try:
         reader.follow(page)
