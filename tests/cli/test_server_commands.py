@@ -302,3 +302,13 @@ def test_help_and_version_import_neither_numba_nor_the_server_nor_httpx() -> Non
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "tagsmith 0.1.0" in done.stdout
+
+
+def test_jobs_and_models_are_deleted(run: CommandRunner, corpus_file: Path) -> None:
+    run.ok("train", corpus_file, "--model", "cli-deleted", "--passes", "1")
+    newest = json.loads(run.ok("jobs", "ls", "--model", "cli-deleted", "--json"))[0]
+    assert run.ok("jobs", "rm", newest["id"][-6:]) == f"Deleted job {newest['id'][-6:]}.\n"
+    run.ok("models", "promote", "cli-deleted:1")
+    assert run("models", "rm", "cli-deleted").code == 2
+    assert run.ok("models", "rm", "cli-deleted", "--force") == "Deleted cli-deleted.\n"
+    assert run("models", "show", "cli-deleted").code == 2

@@ -84,9 +84,7 @@ def test_machines_that_share_a_database_and_redis_are_one_service(
         },
     )
     api, worker = tmp_path / "api", tmp_path / "worker"
-    serve = replaced(
-        serve, {"0.0.0.0": "127.0.0.1", "8765": str(port), "/var/lib/tagsmith": str(api)}  # noqa: S104
-    )
+    serve = replaced(serve, {"0.0.0.0": "127.0.0.1", "8765": str(port), "/var/lib/tagsmith": str(api)})
     work = replaced(work, {"/var/lib/tagsmith": str(worker)})
     use = replaced(use, {"http://api.example:8765": f"http://127.0.0.1:{port}"})
     (tmp_path / "people.conll").write_bytes(PEOPLE)
