@@ -31,7 +31,7 @@ def run_script(text: str, stack: BackgroundStack, folder: Path) -> str:
 
 def test_the_walk_through_runs_as_it_stands(stack: BackgroundStack, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.split("## A walk through the API")[1].split("\n## ")[0]
+    section = readme.split("## A walk through the HTTP API")[1].split("\n## ")[0]
     found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
     assert found is not None
     run_script(found[1], stack, tmp_path)
