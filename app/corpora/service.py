@@ -88,7 +88,9 @@ async def _received(
     )
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
     unzip = not formats.is_archive(declared.format)
-    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=spool, unzip=unzip) as upload:
+    with Upload(
+        reader, declared, max_decoded_bytes=limit, spool_dir=spool, unzip=unzip, lines=unzip
+    ) as upload:
         await upload.receive(body, threads)
         return await anyio.to_thread.run_sync(use, upload, reader, limiter=threads)
 

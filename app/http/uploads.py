@@ -86,7 +86,7 @@ class Upload(Generic[T]):
 
     The decoded text is written to an unnamed file, because it is stored only after its last line is checked. The file
     is compressed, so that a decompression bomb fills neither memory nor disk. Without `unzip`, a zip file is the text
-    itself.
+    itself. Without `lines`, the body is not text by lines.
     """
 
     def __init__(
@@ -97,10 +97,11 @@ class Upload(Generic[T]):
         max_decoded_bytes: int,
         spool_dir: Path,
         unzip: bool = True,
+        lines: bool = True,
     ) -> None:
         self._max_decoded_bytes = max_decoded_bytes
         # `curl -d` declares a form and removes all line breaks.
-        self._may_lack_lines = declared.content_type.startswith(FORM)
+        self._may_lack_lines = lines and declared.content_type.startswith(FORM)
         self._reader = reader
         # The encoding of the request applies to the whole body. The encoding of a part applies only to its file.
         self._body = self._decoder(declared.content_encoding)

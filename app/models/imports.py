@@ -45,7 +45,9 @@ async def create(
     """Read a whole body and publish it as the next version of a model, or raise and store nothing."""
     model_format = None if declared.format == DETECTED else importing.known_format(declared.format)
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
-    with Upload(_Whole(), declared, max_decoded_bytes=limit, spool_dir=spool, unzip=False) as upload:
+    with Upload(
+        _Whole(), declared, max_decoded_bytes=limit, spool_dir=spool, unzip=False, lines=False
+    ) as upload:
         await upload.receive(body, threads)
 
         def store() -> VersionRow:

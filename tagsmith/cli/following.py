@@ -80,13 +80,6 @@ def failure_of(job: "Job") -> CommandError:
     return CommandError(f"{name} failed: {reason or 'see its events'}", places, code=FAILURE)
 
 
-def delete(client: "Client", *path: str, force: bool = False) -> None:
-    """Delete what is at a path of the API."""
-    from tagsmith.client.call import Call, as_nothing, path_of  # noqa: PLC0415
-
-    client.send(Call("DELETE", path_of(*path), as_nothing, {"force": "true"} if force else {}))
-
-
 def _detached(job: "Job") -> None:
     short = output.short_id(job.id)
     output.say(

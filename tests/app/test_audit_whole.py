@@ -17,7 +17,7 @@ from tests.services import wait_until
 
 Change = Callable[[], httpx.Response]
 #: What is posted and changes nothing.
-CHANGELESS = {("post", "/tag"), ("post", "/features/preview"), ("post", "/corpora/inspect")}
+CHANGELESS = {("post", path) for path in ("/tag", "/features/preview", "/corpora/inspect", "/jobs/validate")}
 
 
 @pytest.fixture(scope="module")

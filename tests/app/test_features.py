@@ -181,9 +181,14 @@ def test_the_examples_of_the_document_are_answered_as_it_says(http: httpx.Client
             "Known: chunking",
         ),
         ({"sentence": ["a"], "features": {"syntax": "wapiti"}}, "invalid_spec", "/features", "given as text"),
-        ({"sentence": ["a"], "corpus": "crp_none"}, "corpus_not_found", "/corpus", "XXX"),
+        (
+            {"sentence": ["a"], "corpus": "crp_none"},
+            "corpus_not_found",
+            "/corpus",
+            "There is no corpus crp_none.",
+        ),
         ({"sentence": ["a"], "corpus": "no\tne"}, "invalid_spec", "/corpus", "pattern"),
-        ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "XXX"),
+        ({"sentence": ["a"], "extra": 1}, "invalid_spec", "/extra", "Unknown field"),
     ],
 )
 def test_what_is_wrong_is_pointed_at(

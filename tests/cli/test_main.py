@@ -82,7 +82,9 @@ def test_up_refuses_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["up", "--port", str(port), "--data-dir", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (f"Cannot listen on 127.0.0.1 port {port}: Address already in use.\n")
+    assert capsys.readouterr().err == (
+        f"Cannot listen on 127.0.0.1 port {port}: Address already in use. Choose another --host or --port.\n"
+    )
 
 
 def test_up_gives_up_when_the_database_cannot_be_reached_and_leaves_no_redis(tmp_path: Path) -> None:

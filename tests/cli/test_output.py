@@ -72,5 +72,3 @@ def test_completion_knows_all_trainers_presets_and_formats_without_importing_the
     assert sorted(complete.presets()) == sorted(PRESETS)
     assert sorted(complete.formats()) == sorted(formats.known_formats())
     assert complete.trainers("sgd") == [kind for kind in complete.trainers() if kind.startswith("sgd")]
-    assert complete.suggestion("lbgfs", complete.trainers()) == "lbfgs"
-    assert complete.suggestion("something else", complete.trainers()) is None

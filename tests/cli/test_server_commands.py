@@ -194,7 +194,7 @@ def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStac
             "Did you mean lbfgs?  (tagsmith trainers lists",
         ),
         (["train", "{corpus}", "--model", "M!"], "model: "),
-        (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "Did you mean sgd"),
+        (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "did you mean `sgd`"),
         (["train", "{corpus}", "--model", "m", "--option", "labels=iob9"], "labels: "),
         (["tag", "cli-nobody"], "There is no model cli-nobody."),
         (["models", "show", "cli-people@nobody"], "cli-people has no alias nobody."),
@@ -302,3 +302,13 @@ def test_help_and_version_import_neither_numba_nor_the_server_nor_httpx() -> Non
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "tagsmith 0.1.0" in done.stdout
+
+
+def test_jobs_and_models_are_deleted(run: CommandRunner, corpus_file: Path) -> None:
+    run.ok("train", corpus_file, "--model", "cli-deleted", "--passes", "1")
+    newest = json.loads(run.ok("jobs", "ls", "--model", "cli-deleted", "--json"))[0]
+    assert run.ok("jobs", "rm", newest["id"][-6:]) == f"Deleted job {newest['id'][-6:]}.\n"
+    run.ok("models", "promote", "cli-deleted:1")
+    assert run("models", "rm", "cli-deleted").code == 2
+    assert run.ok("models", "rm", "cli-deleted", "--force") == "Deleted cli-deleted.\n"
+    assert run("models", "show", "cli-deleted").code == 2

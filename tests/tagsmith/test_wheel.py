@@ -92,7 +92,8 @@ def test_the_wheel_has_one_package_and_all_its_files(wheel: Path) -> None:
         wanted = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
         assert {str(path) for path in wanted} <= kept
     assert {"py.typed", "migrations/script.py.mako", "app/page/static/index.html"} <= kept
-    assert {f"app/page/static/{path.name}" for path in (ROOT / "app/page/static").iterdir()} <= kept
+    pages = [path for path in (ROOT / "app/page/static").rglob("*") if path.is_file()]
+    assert {str(path.relative_to(ROOT)) for path in pages} <= kept
     needed = {
         re.split(r"[<>=;\[ ]", line)[0]
         for line in about.get_all("Requires-Dist", ())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagsmith.cli import complete, following, output, specs
+from tagsmith.cli import complete, output, specs
 from tagsmith.cli.connection import connected, corpus_of, uploaded
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import InputOptions, ListOptions, ServerOptions, command, group
@@ -154,7 +154,7 @@ def remove(options: RemoveCorpusOptions) -> int:
     """Delete a corpus. A name deletes its newest upload."""
     with connected(options.url) as client:
         corpus = corpus_of(client, options.corpus)
-        following.delete(client, "corpora", corpus.id, force=options.force)
+        client.delete_corpus(corpus.id, force=options.force)
     if not options.as_json:
         output.say(f"Deleted {output.escaped(_numbered(corpus))} ({corpus.id}).")
     return 0

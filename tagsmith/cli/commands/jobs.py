@@ -118,7 +118,7 @@ def remove(options: JobOptions) -> int:
     """Delete a job that has ended, with its events."""
     with connected(options.url) as client:
         found = job_id(client, options.job)
-        following.delete(client, "jobs", found)
+        client.delete_job(found)
     if not options.as_json:
         output.say(f"Deleted job {output.short_id(found)}.")
     return 0

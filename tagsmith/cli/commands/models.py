@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagsmith.cli import complete, following, output, results
+from tagsmith.cli import complete, output, results
 from tagsmith.cli.connection import connected, version_of
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import ListOptions, LocalOptions, ServerOptions, command, group
@@ -297,7 +297,7 @@ def remove(options: RemoveModelOptions) -> int:
         if colon:
             client.delete_version(*version_of(client, options.model))
         else:
-            following.delete(client, "models", name, force=options.force)
+            client.delete_model(name, force=options.force)
     if not options.as_json:
         output.say(f"Deleted {output.escaped(name)}{colon}{number}.")
     return 0

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from tagsmith.cli.commands.tag import TagPlan
 
 #: Bytes that a thread reads and tags at a time: large compared with the cost of a block, small in memory.
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 19
 #: A line that begins with it is not a token.
 DOCUMENT_START = b"-DOCSTART-"
 #: Where a block has none of these, every line that is not empty is a token and ends with its last column.
@@ -242,4 +241,6 @@ def _with_tags(block: bytes, ends: NDArray[Any], ids: NDArray[Any]) -> bytes:
         tokens = list(map(bool, lines))
     chosen = np.full(len(lines), len(ends) - 1)
     chosen[np.array(tokens, np.bool_)] = ids
-    return b"\n".join(map(add, lines, ends[chosen].tolist()))
+    parts = [b""] * (2 * len(lines))
+    parts[::2], parts[1::2] = lines, (ends + b"\n")[chosen].tolist()
+    return b"".join(parts)[:-1]

@@ -113,7 +113,7 @@ def test_a_name_that_looks_like_a_number_of_another_does_not_hide_it(db: Databas
 def test_an_unknown_name_gets_a_suggestion_and_an_unknown_number_the_newest(db: Database) -> None:
     upload(db, "wnut-train", b"x O\n")
     with db.read() as conn:
-        with pytest.raises(NotFound, match="Did you mean wnut-train"):
+        with pytest.raises(NotFound, match="did you mean wnut-train"):
             corpora.get(conn, "wnut_trian")
         with pytest.raises(NotFound, match="newest upload of wnut-train is 1"):
             corpora.get(conn, "wnut-train:9")

@@ -10,7 +10,7 @@ from tagsmith.core.base.errors import Invalid
 from tagsmith.core.features.spec import FeatureSpec, InformationGain
 from tagsmith.core.learn.problem.problem import Problem, compile_corpus
 from tagsmith.core.pipeline.experiments.folds import fold_of, parts, shared
-from tagsmith.core.pipeline.experiments.tune import _Workbench
+from tagsmith.core.pipeline.experiments.tune import Folds, _Workbench
 from tests.core.pipeline.experiments import runs
 from tests.core.problems import random_problem
 
@@ -64,7 +64,7 @@ def test_templates_of_a_fold_are_chosen_without_its_held_out_labels() -> None:
     for sentence in held_out:
         ids[corpus.offsets[sentence] : corpus.offsets[sentence + 1]] = ids[0]
     spoilt = replace(corpus, labels=replace(corpus.labels, ids=ids))
-    fold, other = (_Workbench(each, {}, 3, 7).fold(features, 1) for each in (corpus, spoilt))
+    fold, other = (_Workbench(each, {}, Folds(3, 7)).fold(features, 1) for each in (corpus, spoilt))
     assert fold.train.attributes == other.train.attributes > 0
     assert fold.train.data.rows.tolist() == other.train.data.rows.tolist()
     assert fold.held_out.data.gold.tolist() != other.held_out.data.gold.tolist()
