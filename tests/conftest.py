@@ -29,6 +29,7 @@ from tests import services
 #: that mostly compute take turns, since they go well beside each other.
 LONGEST = (
     "worker/test_families.py",
+    "docs/test_pages.py",
     "tagsmith/test_wheel.py",
     "core/learn/test_online.py",
     "drills/test_dead_processes.py",
@@ -53,6 +54,7 @@ LONGEST = (
     "drills/test_event_replay.py",
     "app/test_page_views.py",
     "cli/test_demo.py",
+    "docs/test_operating.py",
     "docs/test_jobs.py",
 )
 
