@@ -41,7 +41,11 @@ def print_trained(result: Mapping[str, Any], reference: str, seconds: float) -> 
 def print_next_steps(result: Mapping[str, Any], *, takes_text: bool) -> None:
     """Print the commands that a user wants next."""
     name = str(result["model"])
-    serve = ("Serve it:", f"tagsmith models promote {name}:{result['version']}")
+    if result.get("promoted"):
+        alias = "" if result["promoted"] == "champion" else f" --alias {result['promoted']}"
+        serve = ("Undo it:", f"tagsmith models rollback {name}{alias}")
+    else:
+        serve = ("Serve it:", f"tagsmith models promote {name}:{result['version']}")
     if takes_text:
         print_steps(
             ("Try it:", f'echo "Some text" | tagsmith tag {name}'),

@@ -13,6 +13,7 @@ CONTRACT = {
     ("get", "/corpora/{corpus_id}/report"), ("get", "/corpora/{corpus_id}/content"),
     ("post", "/corpora/inspect"), ("get", "/corpora/{corpus_id}/sentences"),
     ("delete", "/jobs/{job_id}"), ("delete", "/models/{name}"),
+    ("post", "/jobs/validate"), ("get", "/trainers"), ("get", "/presets"),
     ("post", "/lexicons"), ("get", "/lexicons"), ("get", "/lexicons/{lexicon_id}"),
     ("delete", "/lexicons/{lexicon_id}"), ("get", "/lexicons/{lexicon_id}/content"),
     ("post", "/jobs"), ("get", "/jobs"), ("get", "/jobs/{job_id}"), ("get", "/jobs/{job_id}/events"),

@@ -72,12 +72,13 @@ def chunker(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Non
 def test_a_request_is_a_span_named_by_its_route_in_the_trace_of_its_caller(
     http: httpx.Client, traces: Traces
 ) -> None:
-    assert http.get("/models/nobody?limit=3", headers=GIVEN).status_code == 404
-    span = traces.take("GET /models/{name}")
+    assert http.get("/models/nobody/versions?limit=3", headers=GIVEN).status_code == 404
+    span = traces.take("GET /models/{name}/versions")
     assert (ids(span)[0], parent(span)) == (TRACE, CALLER)
     assert span.kind is SpanKind.SERVER
     assert span.status.status_code is StatusCode.UNSET
-    wanted = {"http.route": "/models/{name}", "http.response.status_code": 404, "url.path": "/models/nobody"}
+    path = "/models/nobody/versions"
+    wanted = {"http.route": "/models/{name}/versions", "http.response.status_code": 404, "url.path": path}
     assert wanted.items() <= dict(span.attributes or {}).items()
 
 

@@ -116,8 +116,8 @@ def run(url: str, seeds: Seeds, folder: Path, arguments: Sequence[str], key: str
     return Outcome(code, {name: counted.pop(name, Tally()) for name in operations} | counted)
 
 
-def _tally(answers: dict[str, int], waited_s: float, spent_s: float) -> Tally:
-    return Tally(Counter(answers), waited_s, spent_s)
+def _tally(responses: dict[str, int], waited_s: float, spent_s: float) -> Tally:
+    return Tally(Counter(responses), waited_s, spent_s)
 
 
 def _config(seeds: Seeds, key: str | None) -> str:

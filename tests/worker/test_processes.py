@@ -18,7 +18,7 @@ def test_a_job_runs_to_its_end_and_followers_hear_all_that_sql_has(stack: Stack)
     job_id = stack.submit("plain", passes=20, pass_s=0.03, slices=3)
     job = stack.await_state(job_id, State.SUCCEEDED)
     assert (job.attempt, job.result, job.lease_owner) == (1, {"version": 1}, None)
-    assert job.progress == {"pass": 20, "passes": 20, "fraction": 1.0}
+    assert job.progress == {"pass": 20, "passes": 20, "fraction": 1.0, "eta_seconds": 0.0}
     found = stack.events(job_id)
     assert [event.data["pass"] for event in found if event.type == "pass"] == list(range(1, 21))
     assert [event.message for event in found if event.type == "state"] == [

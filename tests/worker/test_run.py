@@ -70,7 +70,7 @@ def test_an_error_of_the_user_fails_the_job_with_its_code_and_places(context: Co
     assert job.error == {
         "code": "bad_pass",
         "message": "pass 2 is no good",
-        "errors": [{"reason": "bad label", "line": 7, "pointer": None}],
+        "errors": [{"reason": "bad label", "line": 7, "pointer": None, "type": None}],
     }
     assert [event.type for event in events_of(context, job_id)] == ["state", "state", "pass", "pass", "state"]
 

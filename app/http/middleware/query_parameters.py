@@ -8,6 +8,9 @@ from tagsmith.app.http import problems
 from tagsmith.app.http.policy import RoutePolicies
 from tagsmith.core.base.suggest import unknown
 
+#: Pydantic's type of an unknown field.
+UNKNOWN = "extra_forbidden"
+
 
 class QueryParameters:
     """Responds with 422 to requests with unknown query parameters."""
@@ -33,7 +36,7 @@ class QueryParameters:
         names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
         known = sorted(route.parameters)
         return [
-            problems.fault_entry(unknown("parameter", name, known), parameter=name)
+            problems.fault_entry(unknown("parameter", name, known), type=UNKNOWN, parameter=name)
             for name in names
             if name not in route.parameters
         ]

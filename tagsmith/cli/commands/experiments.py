@@ -96,6 +96,8 @@ def tune(options: TuneOptions) -> int:
         spec["search"] = {"kind": "grid", "fields": fields}
     if "search" not in spec:
         raise CommandError("Say what to search, for example: --search trainer.l1=0.1,0.3,1")
+    if options.dev is not None and specs.fraction_of(options.dev) is not None:
+        raise CommandError("tune scores on a dev corpus or by folds. Give --dev FILE, or --folds 5.")
     if options.folds is not None:
         spec["folds"] = options.folds
     if options.model is not None:

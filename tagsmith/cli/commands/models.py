@@ -234,7 +234,7 @@ def diff(options: DiffOptions) -> int:
             *(f"{value:,.2f}" if value is not None else "-" for value in (each.base, each.head, each.change)),
         ]
         for each in found.metrics
-        if each.name.rsplit(".", 1)[-1] in SCORES
+        if each.name.rsplit(".", 1)[-1] in SCORES and ".by_type." not in each.name
     ]
     output.print_table(["METRIC", *numbers], rows, right=numbers, empty="They have no scores.")
     output.say()
@@ -369,17 +369,18 @@ def _print_version(version: "ModelVersion") -> None:
         f"{version.active_features:,} features",
         output.size(version.size_bytes),
         f"{output.duration(version.train_seconds)} of training",
-        f"corpus {getattr(version, 'corpus_name', None) or version.corpus or 'unknown'}",
+        f"corpus {version.corpus_name or version.corpus or 'unknown'}",
         f"seed {version.seed}",
     ]
     output.say("  " + " · ".join(facts))
     if dev := version.metrics.get("dev"):
         output.say("[dim]on dev[/]")
         results.print_scores(dev)
-    for evaluation in getattr(version, "evaluations", None) or ():
-        about = output.plain(evaluation)
-        name = about.get("corpus_name") or about.get("corpus")
-        output.say(f"[dim]on[/] {output.escaped(name)}: {about['metric']} [bold]{about['score']:.2f}[/]")
+    for each in version.evaluations:
+        # Scores on a held-out part are those of dev, above.
+        if each.held_out is None:
+            name = each.corpus_name or each.corpus or "a deleted corpus"
+            output.say(f"[dim]on[/] {output.escaped(name)}: {each.metric} [bold]{each.score:.2f}[/]")
 
 
 def register(app: typer.Typer) -> None:

@@ -162,8 +162,8 @@ def test_of_a_template_given_twice_one_is_kept_and_with_nothing_to_learn_nothing
     ("trainer", "pointer", "reason"),
     [
         ({"budget": 0}, "/trainer/budget", "greater than or equal to 1"),
-        ({"strength": 3.0}, "/trainer/strength", "not permitted"),
-        ({"loss": "crf"}, "/trainer/loss", "not permitted"),
+        ({"strength": 3.0}, "/trainer/strength", "Unknown field"),
+        ({"loss": "crf"}, "/trainer/loss", "Unknown field"),
         ({"l1": 1.0}, "/trainer/l1", "sparse-group"),
         ({"passes": 0}, "/trainer/passes", "greater than or equal to 1"),
         ({"refit": {"kind": "sparseptron"}}, "/trainer/refit/kind", "sgd"),
