@@ -76,12 +76,26 @@ def test_weights_labels_and_probabilities_are_those_of_crfsuite(
             assert probability == pytest.approx(theirs.marginal(label, position), abs=1e-3)
 
 
+#: Runs whose scores are averaged.
+RUNS = 8
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_reaches_the_accuracy_of_crfsuite(tmp_path: Path, algorithm: str) -> None:
-    theirs = Oracle(tmp_path, algorithm, max_iterations=20).tagger
-    right = [a == b for x, y in zip(UNSEEN, GOLD, strict=True) for a, b in zip(theirs.tag(x), y, strict=True)]
-    ours = CRF(algorithm, max_iterations=20).fit(X, Y)
-    assert ours.score(UNSEEN, GOLD) > np.mean(right) - 0.03
+    # CRFsuite does not seed its shuffles, and the scores of runs have a standard deviation of 0.02: compare means.
+    theirs = []
+    for _ in range(RUNS):
+        tagger = Oracle(tmp_path, algorithm, max_iterations=20).tagger
+        found = [tagger.tag(x) for x in UNSEEN]
+        theirs.append(
+            np.mean([a == b for x, y in zip(found, GOLD, strict=True) for a, b in zip(x, y, strict=True)])
+        )
+    scores = []
+    for run in range(RUNS):
+        order = np.random.default_rng(run).permutation(len(X))
+        ours = CRF(algorithm, max_iterations=20).fit([X[i] for i in order], [Y[i] for i in order])
+        scores.append(ours.score(UNSEEN, GOLD))
+    assert np.mean(scores) > np.mean(theirs) - 0.03
     assert sum(ours.predict_marginals(UNSEEN[:1])[0][0].values()) == pytest.approx(1, abs=1e-9)
 
 
