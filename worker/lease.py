@@ -12,7 +12,7 @@ from typing import Any, Self
 from sqlalchemy.exc import SQLAlchemyError
 
 from tagsmith.core.base.errors import Unavailable
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import leases
 from tagsmith.worker.context import Context
 
 # A cancel must take effect within one second; this is a fifth of it. A read this often costs almost nothing.
@@ -111,23 +111,25 @@ class Lease:
                 elif stopping.exceeded(requested=self._context.stop.is_set()):
                     self._give_back()
                     self._lost = True
-            except (Unavailable, SQLAlchemyError, jobs.LeaseLost) as error:
+            except (Unavailable, SQLAlchemyError, leases.LeaseLost) as error:
                 # The work continues. If the database is back before another worker claims the job, nothing is
                 # lost. Otherwise the next check finds the lease lost, and the work of this worker is ignored.
                 _log.warning(
                     "cannot read or renew the lease", extra={"job_id": self.job_id, "error": str(error)}
                 )
 
-    def _renew(self) -> jobs.Signals:
+    def _renew(self) -> leases.Signals:
         with self._context.db.write() as conn:
             lease_s = self._context.settings.lease_seconds
-            return jobs.heartbeat(conn, self.job_id, self.owner, lease_s, self._progress, self.worked_seconds)
+            return leases.heartbeat(
+                conn, self.job_id, self.owner, lease_s, self._progress, self.worked_seconds
+            )
 
-    def _read_signals(self) -> jobs.Signals:
+    def _read_signals(self) -> leases.Signals:
         with self._context.db.read() as conn:
-            return jobs.signals(conn, self.job_id, self.owner)
+            return leases.signals(conn, self.job_id, self.owner)
 
-    def _apply(self, signals: jobs.Signals) -> None:
+    def _apply(self, signals: leases.Signals) -> None:
         self._cancel = self._cancel or signals.cancel
         self._pause = self._pause or signals.pause
         self._lost = self._lost or signals.lost

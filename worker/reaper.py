@@ -10,7 +10,7 @@ from datetime import timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from tagsmith.core.base.errors import Unavailable
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.service import messages
 from tagsmith.core.store import clock
@@ -54,10 +54,10 @@ def _sweep_until_stopped(context: Context) -> None:
 
 def _reap(context: Context) -> list[JobRow]:
     with context.db.read() as conn:
-        if not jobs.expired(conn, clock.now(conn)):
+        if not leases.expired(conn, clock.now(conn)):
             return []
     with context.db.write() as conn:
-        return jobs.reap(conn, clock.now(conn))
+        return leases.reap(conn, clock.now(conn))
 
 
 def _resend(context: Context) -> bool:

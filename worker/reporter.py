@@ -9,7 +9,7 @@ from redis import Redis
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Unavailable
-from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs import events, leases
 from tagsmith.core.jobs.runner_interface import JobReport, Note
 from tagsmith.core.service import messages
 from tagsmith.core.store.engine import Database
@@ -102,9 +102,11 @@ class Reporter:
         """
         lease, lease_s = self._lease, self._context.settings.lease_seconds
         self._flushed_at = time.monotonic()
-        beat = jobs.heartbeat(conn, lease.job_id, lease.owner, lease_s, self._progress, lease.worked_seconds)
+        beat = leases.heartbeat(
+            conn, lease.job_id, lease.owner, lease_s, self._progress, lease.worked_seconds
+        )
         if beat.lost:
-            raise jobs.LeaseLost(f"This worker has lost the lease of {lease.job_id}.")
+            raise leases.LeaseLost(f"This worker has lost the lease of {lease.job_id}.")
         events.append(conn, lease.job_id, [*self._drafts, *more])
 
     def clear_written(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Invalid, TagsmithError, Unavailable
-from tagsmith.core.jobs import events, jobs, kinds
+from tagsmith.core.jobs import events, jobs, kinds, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.kind import JobKind
 from tagsmith.core.jobs.resources import JobResources
@@ -70,7 +70,7 @@ def run_job(context: Context, job_id: str) -> None:
     # New for each claim, so that an earlier claim of this process cannot be confused with this one.
     owner = f"{context.worker_id}/{secrets.token_hex(8)}"
     with context.db.write() as conn:
-        job = jobs.claim(conn, job_id, owner, context.settings.lease_seconds)
+        job = leases.claim(conn, job_id, owner, context.settings.lease_seconds)
     if job is None:
         _log.info("nothing to do: another worker has the job or it has ended", extra={"job_id": job_id})
         return
@@ -135,7 +135,7 @@ def _reported_before(context: Context, job: JobRow) -> dict[str, Position]:
 def give_back(context: Context, job_id: str, owner: str) -> JobRow:
     """Return a job to the queue because this worker shuts down, and notify the other workers at once."""
     with context.db.write() as conn:
-        job = jobs.requeue(conn, job_id, owner)
+        job = leases.requeue(conn, job_id, owner)
     if job.state is State.QUEUED and context.send(job):
         with context.db.write() as conn:
             jobs.mark_sent(conn, job_id)
@@ -146,7 +146,7 @@ def give_back(context: Context, job_id: str, owner: str) -> JobRow:
 def drop(context: Context, job_id: str, owner: str) -> JobRow:
     """End a job as cancelled although its work has not stopped yet, and notify its watchers."""
     with context.db.write() as conn:
-        job = jobs.cancelled(conn, job_id, owner)
+        job = leases.cancelled(conn, job_id, owner)
     publish_since(context.db, context.redis, job_id, job.last_seq - 1)
     return job
 
@@ -158,12 +158,12 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
         return _persist(context, reporter, ending)
 
     def fail(error: dict[str, Any]) -> JobRow:
-        return end(lambda conn: jobs.fail(conn, job.id, lease.owner, error))
+        return end(lambda conn: leases.fail(conn, job.id, lease.owner, error))
 
     try:
         try:
             return _run(context, job, lease, reporter, end)
-        except (jobs.LeaseLost, Unavailable):
+        except (leases.LeaseLost, Unavailable):
             raise
         except TagsmithError as error:
             log.info("job failed: %s", error.message)
@@ -177,7 +177,7 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
                     "message": "The job failed with an internal error. The log of the worker has the details.",
                 }
             )
-    except jobs.LeaseLost as error:
+    except leases.LeaseLost as error:
         log.warning("job lost: %s", error)
     except Unavailable as error:
         # The database stays unavailable and the lease expires. When the database is back, the reaper queues the job
@@ -203,16 +203,16 @@ def _run(
         if outcome is Interrupted.LOST:
             return None
         if outcome is Interrupted.CANCELLED:
-            return end(lambda conn: jobs.cancelled(conn, job.id, lease.owner))
+            return end(lambda conn: leases.cancelled(conn, job.id, lease.owner))
         if outcome is Interrupted.PAUSED:
             checkpoints.keep_last(PAUSE_S)
-            return end(lambda conn: jobs.suspended(conn, job.id, lease.owner))
+            return end(lambda conn: leases.suspended(conn, job.id, lease.owner))
         if outcome is Interrupted.STOPPED:
             checkpoints.keep_last(LAST_S)
             reporter.flush()
             return give_back(context, job.id, lease.owner)
         progress = reporter.progress
-        return end(lambda conn: jobs.succeed(conn, job.id, lease.owner, outcome.store(conn), progress))
+        return end(lambda conn: leases.succeed(conn, job.id, lease.owner, outcome.store(conn), progress))
 
 
 def _runner(context: Context, job: JobRow) -> Runner:

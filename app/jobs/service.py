@@ -51,7 +51,7 @@ def create(
 
 def check(database: Database, spec: JobSpec, settings: Settings) -> CheckedJob:
     """Check a job as posting it would, and estimate what it takes. Nothing is stored."""
-    with database.write() as conn:
+    with database.read() as conn:
         return submit.check(conn, spec, settings)
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from tagsmith import wire
 from tagsmith.core.base import flat_file
-from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.base.errors import Invalid, NotFound
 from tagsmith.core.model import file
 from tagsmith.core.model.use.signature import Signature, signature_of
 from tagsmith.core.registry import models
@@ -17,7 +17,7 @@ from tagsmith.core.store.paging import Page
 
 def signed(database: Database, row: VersionRow) -> wire.ModelVersion:
     """Return a version with its signature."""
-    found = _signature(database, row.model, row.version, row.sha256)
+    found = _signature(database, row)
     made = wire.ModelVersion.model_validate(row)
     if found is None:
         return made
@@ -31,16 +31,21 @@ def signed_page(database: Database, page: Page[VersionRow]) -> Page[wire.ModelVe
     return Page([signed(database, row) for row in page.data], page.next_cursor)
 
 
-@lru_cache(maxsize=1024)
-def _signature(database: Database, model: str, number: int, sha256: str) -> Signature | None:
-    """Read the signature from the first bytes of the model file; None if they cannot be read.
+def _signature(database: Database, row: VersionRow) -> Signature | None:
+    """Return the signature of a version; None if its file is unreadable or was deleted meanwhile."""
+    try:
+        return _read(database, row.model, row.version, row.sha256)
+    except (Invalid, NotFound, blobs.CorruptBlobError, ValueError, KeyError, TypeError):
+        return None
 
-    The result never changes: the checksum is that of the file.
+
+@lru_cache(maxsize=1024)
+def _read(database: Database, model: str, number: int, sha256: str) -> Signature:
+    """Read the signature from the first bytes of the model file.
+
+    It never changes, because the checksum is that of the file. Failures are not cached: the database may be back soon.
     """
     del sha256
-    try:
-        with database.read() as conn:
-            blob_id = models.blob_id(conn, model, number)
-        return signature_of(flat_file.header_of(blobs.stream(database, blob_id), file.MAGIC))
-    except (TagsmithError, blobs.CorruptBlobError, ValueError, KeyError, TypeError):
-        return None
+    with database.read() as conn:
+        blob_id = models.blob_id(conn, model, number)
+    return signature_of(flat_file.header_of(blobs.stream(database, blob_id), file.MAGIC))

@@ -1,7 +1,7 @@
 """Checkpoints, from which a job resumes after its worker is lost. At most one per job; none after the job has ended.
 
-Before a worker calls `replace` or `delete`, it proves with `jobs.heartbeat`, in the same transaction, that it holds the
-lease. The heartbeat also locks the row of the job, so storing a checkpoint and ending the job cannot overlap.
+Before a worker calls `replace` or `delete`, it proves with `leases.heartbeat`, in the same transaction, that it holds
+the lease. The heartbeat also locks the row of the job, so storing a checkpoint and ending the job cannot overlap.
 """
 
 from dataclasses import dataclass

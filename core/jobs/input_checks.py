@@ -28,6 +28,8 @@ class InputChecks:
 
     conn: Connection
     settings: Settings
+    #: Whether to hold the versions that are found until the transaction ends. Without it the checks only read.
+    holds: bool = True
     _corpora: list[str] = field(default_factory=list)
     _lexicons: list[str] = field(default_factory=list)
     _versions: list[Target] = field(default_factory=list)
@@ -95,10 +97,11 @@ class InputChecks:
             self._lexicons.append(found.id)
 
     def version(self, reference: str, pointer: str) -> Target:
-        """Return the version that a reference names now, and hold it: retention cannot remove it from now on."""
+        """Return the version that a reference names now. Held, retention cannot remove it from now on."""
         try:
             target = references.resolve(self.conn, reference, pointer)
-            models.hold(self.conn, target.model, target.version)
+            if self.holds:
+                models.hold(self.conn, target.model, target.version)
         except NotFound as error:
             raise _unknown("model", error, pointer) from None
         self._versions.append(target)

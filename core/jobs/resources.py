@@ -10,7 +10,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
-from tagsmith.core.jobs import checkpoints, jobs
+from tagsmith.core.jobs import checkpoints, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.runner_interface import JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus
@@ -130,8 +130,8 @@ class JobResources:
         job = self.job
         assert job.lease_owner is not None
         with self.db.write() as conn:
-            if jobs.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
-                raise jobs.LeaseLost(f"This worker has lost the lease of {job.id}.")
+            if leases.heartbeat(conn, job.id, job.lease_owner, self.settings.lease_seconds).lost:
+                raise leases.LeaseLost(f"This worker has lost the lease of {job.id}.")
             checkpoints.delete(conn, job.id)
         return Note(f"the checkpoint cannot be used, so training starts again: {reason}", level="warning")
 

@@ -14,7 +14,6 @@ from tagsmith.core.jobs.kind import Prepared
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.service import queues
 from tagsmith.core.service.settings import Settings
-from tagsmith.core.store.states import State
 
 #: Maximum number of tokens of a quick job: about ten seconds with a common trainer.
 QUICK_TOKENS = 5_000_000
@@ -59,8 +58,8 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
 
 
 def check(conn: Connection, spec: JobSpec, settings: Settings) -> CheckedJob:
-    """Check a spec as `post` does, without storing a job."""
-    prepared = _prepare(spec, InputChecks(conn, settings))
+    """Check a spec as `post` does, without storing a job. This is a read."""
+    prepared = _prepare(spec, InputChecks(conn, settings, holds=False))
     stored = prepared.spec.model_dump(mode="json")
     speed = _recent_speed(conn, stored)
     seconds = None if speed is None else prepared.tokens / speed
@@ -82,14 +81,16 @@ def _queue(prepared: Prepared) -> str:
 
 def _recent_speed(conn: Connection, spec: dict[str, Any]) -> float | None:
     """Return the median tokens per second of recent jobs with the same trainer; None if there are none."""
-    trainer = (spec.get("trainer") or {}).get("kind")
-    recent = jobs.page(conn, RECENT, None, state=State.SUCCEEDED).data
+    trainer = _trainer_of(spec)
+    if trainer is None:
+        return None
+    recent = jobs.recent_progress(conn, RECENT)
     speeds = [
-        job.progress["tokens_per_second"]
-        for job in recent
-        if trainer is not None
-        and (job.spec.get("trainer") or {}).get("kind") == trainer
-        and job.progress is not None
-        and job.progress.get("tokens_per_second")
+        progress.get("tokens_per_second") for other, progress in recent if _trainer_of(other) == trainer
     ]
-    return median(speeds) if speeds else None
+    known = [speed for speed in speeds if speed]
+    return median(known) if known else None
+
+
+def _trainer_of(spec: dict[str, Any]) -> str | None:
+    return (spec.get("trainer") or {}).get("kind")

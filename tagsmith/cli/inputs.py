@@ -17,7 +17,7 @@ Rows = list[list[str]]
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or standard input. A person who waits at a terminal is told what is expected."""
+    """Open a file, or standard input. At a terminal, print what to type."""
     if path is not None and str(path) != "-":
         with path.open("rb") as file:
             yield file

@@ -1,10 +1,14 @@
 """What can be trained with, and the check of a job that is not posted."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from tagsmith.client import Client
+from tagsmith.core.jobs import leases
 from tagsmith.core.learn.trainers.registry import SPECS
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 
@@ -51,3 +55,25 @@ def test_an_invalid_job_is_refused_as_if_it_were_posted(http: httpx.Client, corp
         assert_problem(
             response, 422, "invalid_spec", pointer="/trainer/pases", reason="did you mean `passes`?"
         )
+
+
+def test_the_time_of_a_job_is_estimated_from_earlier_jobs_with_its_trainer(
+    client: Client, corpus_id: str, database: Database
+) -> None:
+    spec = samples.spec(corpus_id, trainer={"kind": "cw", "passes": 4})
+    assert client.validate(spec).estimate.seconds is None
+    for speed in (5.0, 10.0, 1000.0):
+        job_id = client.submit(spec).id
+        with database.write() as conn:
+            leases.claim(conn, job_id, "worker", 60)
+            leases.succeed(conn, job_id, "worker", {}, {"tokens_per_second": speed})
+    assert client.validate(spec).estimate.seconds == 2.0  # twenty tokens at the median speed
+    assert client.validate(samples.spec(corpus_id, trainer={"kind": "arow"})).estimate.seconds is None
+
+
+def test_a_job_that_starts_from_a_version_is_checked_without_a_write(
+    client: Client, corpus_id: str, tmp_path: Path
+) -> None:
+    client.import_model("checked", samples.model_file("x", tmp_path / "model"))
+    checked = client.validate(samples.spec(corpus_id, init="checked"))
+    assert checked.spec["init"] == "checked:1"

@@ -12,7 +12,7 @@ import redis
 
 from tagsmith.app.jobs import stream
 from tagsmith.client import Client
-from tagsmith.core.jobs import events, jobs
+from tagsmith.core.jobs import events, jobs, leases
 from tagsmith.core.jobs.events import Draft
 from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
@@ -34,7 +34,7 @@ class Worker:
 
     def begin(self) -> None:
         with self.database.write() as conn:
-            jobs.claim(conn, self.job_id, "w", 60)
+            leases.claim(conn, self.job_id, "w", 60)
         self._publish_last()
 
     def step(self, number: int, *, publish: bool = True) -> None:
@@ -49,7 +49,7 @@ class Worker:
 
     def end(self, *, publish: bool = True) -> None:
         with self.database.write() as conn:
-            jobs.succeed(conn, self.job_id, "w", {"version": 1})
+            leases.succeed(conn, self.job_id, "w", {"version": 1})
         if publish:
             self._publish_last()
 
@@ -245,7 +245,7 @@ def test_the_progress_of_the_row_is_shown_to_a_late_comer(
 ) -> None:
     worker.begin()
     with database.write() as conn:
-        jobs.heartbeat(conn, worker.job_id, "w", 60, {"fraction": 0.25})
+        leases.heartbeat(conn, worker.job_id, "w", 60, {"fraction": 0.25})
     watcher = Watcher(server.url, worker.job_id)
     wait_until(lambda: watcher.ticks == [0.25], "the progress")
     worker.end()

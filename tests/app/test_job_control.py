@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tagsmith.client import Client
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.service import messages, queues
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -20,11 +20,11 @@ def bring_to(state: str, database: Database, job_id: str) -> None:
     """Bring a queued job into a state by legal steps."""
     with database.write() as conn:
         if state != "queued":
-            jobs.claim(conn, job_id, "w", 30)
+            leases.claim(conn, job_id, "w", 30)
         if state == "failed":
-            jobs.fail(conn, job_id, "w", {"code": "x", "message": "x"})
+            leases.fail(conn, job_id, "w", {"code": "x", "message": "x"})
         if state == "succeeded":
-            jobs.succeed(conn, job_id, "w", {"version": 1})
+            leases.succeed(conn, job_id, "w", {"version": 1})
 
 
 def test_a_running_job_is_paused_and_goes_on(client: Client, corpus_id: str, database: Database) -> None:
@@ -33,7 +33,7 @@ def test_a_running_job_is_paused_and_goes_on(client: Client, corpus_id: str, dat
     assert client.pause(job.id).state == "pausing"
     assert client.pause(job.id).state == "pausing"
     with database.write() as conn:
-        jobs.suspended(conn, job.id, "w")
+        leases.suspended(conn, job.id, "w")
     assert [each.id for each in client.jobs(state="paused")] == [job.id]
     assert client.resume(job.id).state == "queued"
     states = [event.data["state"] for event in client.events(job.id)]

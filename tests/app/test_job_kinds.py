@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tagsmith.client import Client
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -34,8 +34,8 @@ def tune_of(corpus_id: str, **changes: Any) -> dict[str, Any]:
 
 def succeed(database: Database, job_id: str, result: dict[str, Any]) -> None:
     with database.write() as conn:
-        jobs.claim(conn, job_id, "w", 30)
-        jobs.succeed(conn, job_id, "w", result)
+        leases.claim(conn, job_id, "w", 30)
+        leases.succeed(conn, job_id, "w", result)
 
 
 def test_each_kind_is_stored_with_its_defaults(client: Client, corpus_id: str, database: Database) -> None:

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from tagsmith.client import Client
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import leases
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service import messages
@@ -58,8 +58,8 @@ def test_a_list_of_events_says_where_the_next_page_starts(
 ) -> None:
     job = client.train(samples.spec(corpus_id))
     with database.write() as conn:
-        jobs.claim(conn, job.id, "w", 30)
-        jobs.succeed(conn, job.id, "w", {"version": 1})
+        leases.claim(conn, job.id, "w", 30)
+        leases.succeed(conn, job.id, "w", {"version": 1})
     page = http.get(f"/jobs/{job.id}/events", params={"limit": 2}).json()
     assert [event["seq"] for event in page["data"]] == [1, 2]
     assert page["next_cursor"] == "2"
@@ -72,7 +72,7 @@ def test_a_list_of_events_says_where_the_next_page_starts(
 def test_jobs_are_listed_by_state_and_model(client: Client, corpus_id: str, database: Database) -> None:
     made = [client.train(samples.spec(corpus_id, model=name)).id for name in ("list-a", "list-b", "list-a")]
     with database.write() as conn:
-        jobs.claim(conn, made[0], "w", 30)
+        leases.claim(conn, made[0], "w", 30)
     assert [job.id for job in client.jobs(model="list-a")] == [made[2], made[0]]
     assert [job.id for job in client.jobs(model="list-a", state="running")] == [made[0]]
     assert [job.id for job in client.jobs(model="list-b", state="running")] == []
@@ -93,10 +93,10 @@ def test_a_queued_job_is_cancelled_at_once_and_asking_again_changes_nothing(
 def test_a_running_job_is_asked_to_stop(client: Client, corpus_id: str, database: Database) -> None:
     job = client.train(samples.spec(corpus_id))
     with database.write() as conn:
-        jobs.claim(conn, job.id, "w", 30)
+        leases.claim(conn, job.id, "w", 30)
     assert client.cancel(job.id).state == "cancelling"
     with database.read() as conn:
-        assert jobs.signals(conn, job.id, "w").cancel
+        assert leases.signals(conn, job.id, "w").cancel
 
 
 def test_a_finished_job_cannot_be_cancelled(
@@ -104,8 +104,8 @@ def test_a_finished_job_cannot_be_cancelled(
 ) -> None:
     job = client.train(samples.spec(corpus_id))
     with database.write() as conn:
-        jobs.claim(conn, job.id, "w", 30)
-        jobs.succeed(conn, job.id, "w", {"version": 1})
+        leases.claim(conn, job.id, "w", 30)
+        leases.succeed(conn, job.id, "w", {"version": 1})
     problem = assert_problem(http.post(f"/jobs/{job.id}/cancel"), 409, "illegal_transition")
     assert "succeeded" in problem["detail"]
 

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.app.metrics import names
 from tagsmith.app.metrics.meters import BUCKETS, Meters, Totals
-from tagsmith.core.jobs import control, jobs
+from tagsmith.core.jobs import control, jobs, leases
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service.settings import Settings
@@ -77,8 +77,8 @@ def test_jobs_and_aliases_are_counted_in_sql(server: ThreadServer, database: Dat
     with database.write() as conn:
         first = jobs.create(conn, kind="train", spec={})
         jobs.create(conn, kind="tune", spec={})
-        assert jobs.claim(conn, first.id, "me", 30) is not None
-        jobs.fail(conn, first.id, "me", {"code": "x", "message": "x"})
+        assert leases.claim(conn, first.id, "me", 30) is not None
+        leases.fail(conn, first.id, "me", {"code": "x", "message": "x"})
         models.publish(conn, "measured", NEW, [b"never opened"])
     assert httpx.put(f"{server.url}/models/measured/aliases/champion", json={"version": 1}).status_code == 200
     values = scraped(server.url)
@@ -98,7 +98,7 @@ def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, databas
         now = clock.now(conn)
         _set(conn, late.id, queued_at=now - timedelta(seconds=100))
         _set(conn, later.id, queued_at=now - timedelta(seconds=40))
-        assert jobs.claim(conn, taken.id, "me", 30) is not None
+        assert leases.claim(conn, taken.id, "me", 30) is not None
         _set(conn, taken.id, started_at=now - timedelta(seconds=500))
     values = scraped(server.url)
     assert values['tagsmith_queue_jobs{queue="quick"}'] == 3
@@ -113,7 +113,7 @@ def test_queues_and_leases_are_told_with_their_age(server: ThreadServer, databas
     overdue_s = scraped(server.url)["tagsmith_lease_overdue_seconds"]
     assert 7 <= overdue_s <= 7 + time.monotonic() - began + 1
     with database.write() as conn:
-        jobs.fail(conn, taken.id, "me", {"code": "x", "message": "x"})
+        leases.fail(conn, taken.id, "me", {"code": "x", "message": "x"})
         for job in (late, later):
             control.cancel(conn, job.id)
     values = scraped(server.url)

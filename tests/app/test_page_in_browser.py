@@ -9,7 +9,7 @@ import pytest
 
 from tagsmith.app.cli.background import BackgroundStack
 from tagsmith.client import Client
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service.settings import Settings
@@ -40,8 +40,8 @@ def test_what_is_stored_is_shown_and_does_nothing(sqlite_url: str, tmp_path: Pat
         for _ in range(2):
             models.publish(conn, "chunker", NEW, [b"never opened"])
         job = jobs.create(conn, kind="train", spec={"trainer": {"kind": HARM}}, model="chunker")
-        assert jobs.claim(conn, job.id, "me", 30) is not None
-        jobs.fail(conn, job.id, "me", {"code": "x", "message": HARM})
+        assert leases.claim(conn, job.id, "me", 30) is not None
+        leases.fail(conn, job.id, "me", {"code": "x", "message": HARM})
     database.dispose()
     with ThreadServer(Settings(data_dir=tmp_path / "data", database_url=sqlite_url)) as server:
         with Client(server.url) as client:

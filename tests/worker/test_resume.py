@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import conll
 from tagsmith.core.corpus.synthetic import generate
-from tagsmith.core.jobs import checkpoints, events, jobs, kinds
+from tagsmith.core.jobs import checkpoints, events, jobs, kinds, leases
 from tagsmith.core.jobs.resources import JobResources
 from tagsmith.core.jobs.runner_interface import JobRun
 from tagsmith.core.model import file
@@ -277,7 +277,7 @@ def test_nobody_waits_for_a_checkpoint_to_be_stored(
     context = context_of(training)
     with training.db.write() as conn:
         job = jobs.create(conn, kind="train", spec={}, model="waiting")
-        jobs.claim(conn, job.id, "here/1", 30)
+        leases.claim(conn, job.id, "here/1", 30)
     before = blob_count(training.db)
     lease = Lease(context, job.id, "here/1", lambda: None, lambda: None)
     made = Checkpoints(context, lease, Reporter(context, lease, 2), tmp_path)
@@ -296,7 +296,7 @@ def test_nobody_waits_for_a_checkpoint_to_be_stored(
     assert blob_count(training.db) == before
     assert stored_pass(training.db, job.id) in (0, 2)
     with training.db.write() as conn:
-        jobs.fail(conn, job.id, "here/1", {"code": "x", "message": "x"})
+        leases.fail(conn, job.id, "here/1", {"code": "x", "message": "x"})
 
 
 def test_a_curve_of_many_passes_is_thinned_to_what_a_plot_can_show() -> None:

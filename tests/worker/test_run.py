@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tagsmith.core.base.errors import NotFound, Unavailable
-from tagsmith.core.jobs import control, events, jobs
+from tagsmith.core.jobs import control, events, jobs, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.resources import JobResources
 from tagsmith.core.jobs.runner_interface import JobRun
@@ -150,8 +150,8 @@ def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
 
     def work(resources: JobResources) -> JobRun:
         with context.db.write() as conn:
-            jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
+            leases.reap(conn, clock.now(conn).replace(year=2100))
+            assert leases.claim(conn, resources.job.id, "heir", 60) is not None
         yield None
         return CountOutcome(resources.job)
 
@@ -163,15 +163,15 @@ def test_a_zombie_publishes_nothing_and_stops(context: Context) -> None:
     with context.db.read() as conn, pytest.raises(NotFound):
         models.get(conn, f"zombie-{context.db.dialect}")
     with context.db.write() as conn:
-        jobs.succeed(conn, job_id, "heir", {})
+        leases.succeed(conn, job_id, "heir", {})
 
 
 def test_a_zombie_hears_of_its_loss_and_its_passes_are_not_recorded(context: Context) -> None:
     def work(resources: JobResources) -> JobRun:
         yield Counted(1, 1000)
         with context.db.write() as conn:
-            jobs.reap(conn, clock.now(conn).replace(year=2100))
-            assert jobs.claim(conn, resources.job.id, "heir", 60) is not None
+            leases.reap(conn, clock.now(conn).replace(year=2100))
+            assert leases.claim(conn, resources.job.id, "heir", 60) is not None
         for number in range(2, 1000):
             time.sleep(0.01)
             yield Counted(number, 1000)
@@ -183,7 +183,7 @@ def test_a_zombie_hears_of_its_loss_and_its_passes_are_not_recorded(context: Con
     passes = [event.data["pass"] for event in events_of(context, job_id) if event.type == "pass"]
     assert passes == [1]
     with context.db.write() as conn:
-        jobs.succeed(conn, job_id, "heir", {})
+        leases.succeed(conn, job_id, "heir", {})
 
 
 def test_a_database_away_at_the_end_is_waited_for(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

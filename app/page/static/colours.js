@@ -1,4 +1,4 @@
-// One colour per label, fixed by a hash of its name. The palette can be told apart by the colour-blind.
+// One colour per label, fixed by a hash of its name. Colour-blind readers can distinguish the palette.
 
 // As many as the style sheet has.
 const COLOURS = 12;

@@ -1,7 +1,7 @@
 import pytest
 import sqlalchemy as sa
 
-from tagsmith.core.jobs import checkpoints, control, events, jobs
+from tagsmith.core.jobs import checkpoints, control, events, jobs, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.store import blobs, clock, tables
 from tagsmith.core.store.engine import Database
@@ -14,8 +14,8 @@ def save(db: Database, job: JobRow, number: int, data: bytes, owner: str = "w1")
     """What a worker does at the end of a pass."""
     with db.write() as conn:
         blob = blobs.write(conn, new_id("blb"), [data])
-        if jobs.heartbeat(conn, job.id, owner, LEASE_S).lost:
-            raise jobs.LeaseLost("lost")
+        if leases.heartbeat(conn, job.id, owner, LEASE_S).lost:
+            raise leases.LeaseLost("lost")
         checkpoints.replace(conn, job.id, number, blob.id)
     return blob.id
 
@@ -32,7 +32,7 @@ def blobs_in(db: Database) -> int:
 
 def end(db: Database, job: JobRow, owner: str) -> None:
     with db.write() as conn:
-        jobs.fail(conn, job.id, owner, {"code": "x", "message": "x"})
+        leases.fail(conn, job.id, owner, {"code": "x", "message": "x"})
 
 
 def test_a_checkpoint_comes_back_and_the_next_one_takes_its_place_and_its_bytes(db: Database) -> None:
@@ -55,9 +55,9 @@ def test_a_worker_that_lost_its_lease_replaces_nothing_and_leaves_no_bytes(db: D
     job = add_running(db)
     kept, before = save(db, job, 3, b"three"), blobs_in(db)
     with db.write() as conn:
-        jobs.reap(conn, clock.now(conn) + LATER)
-        assert jobs.claim(conn, job.id, "heir", LEASE_S) is not None
-    with pytest.raises(jobs.LeaseLost):
+        leases.reap(conn, clock.now(conn) + LATER)
+        assert leases.claim(conn, job.id, "heir", LEASE_S) is not None
+    with pytest.raises(leases.LeaseLost):
         save(db, job, 4, b"four")
     with db.read() as conn:
         found = checkpoints.find(conn, job.id)
@@ -73,18 +73,18 @@ def test_the_end_of_a_job_removes_its_checkpoint_and_a_requeue_keeps_it(db: Data
     job = add_running(db)
     save(db, job, 3, b"three")
     with db.write() as conn:
-        jobs.requeue(conn, job.id, "w1")
+        leases.requeue(conn, job.id, "w1")
         assert checkpoints.find(conn, job.id) is not None
-        assert jobs.claim(conn, job.id, "w2", LEASE_S) is not None
+        assert leases.claim(conn, job.id, "w2", LEASE_S) is not None
         if end == "succeed":
-            jobs.succeed(conn, job.id, "w2", {"curve": [1, 2], "version": 3})
+            leases.succeed(conn, job.id, "w2", {"curve": [1, 2], "version": 3})
         elif end == "fail":
-            jobs.fail(conn, job.id, "w2", {"code": "x", "message": "x"})
+            leases.fail(conn, job.id, "w2", {"code": "x", "message": "x"})
         elif end == "cancel":
             control.cancel(conn, job.id)
-            jobs.cancelled(conn, job.id, "w2")
+            leases.cancelled(conn, job.id, "w2")
         else:
-            jobs.reap(conn, clock.now(conn) + LATER, max_attempts=1)
+            leases.reap(conn, clock.now(conn) + LATER, max_attempts=1)
         assert jobs.get(conn, job.id).ended
         assert checkpoints.find(conn, job.id) is None
     assert blobs_in(db) == before
@@ -95,7 +95,7 @@ def test_a_queued_job_that_is_cancelled_loses_its_checkpoint_too(db: Database) -
     job = add_running(db)
     save(db, job, 3, b"three")
     with db.write() as conn:
-        jobs.requeue(conn, job.id, "w1")
+        leases.requeue(conn, job.id, "w1")
         assert control.cancel(conn, job.id).state is State.CANCELLED
     assert blobs_in(db) == before
 
@@ -103,7 +103,7 @@ def test_a_queued_job_that_is_cancelled_loses_its_checkpoint_too(db: Database) -
 def test_the_curve_is_in_the_result_and_not_again_in_the_last_event(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        ended = jobs.succeed(conn, job.id, "w1", {"version": 3, "curve": [{"pass": 1}]})
+        ended = leases.succeed(conn, job.id, "w1", {"version": 3, "curve": [{"pass": 1}]})
         last = events.newest(conn, job.id, "state")
         assert events.newest(conn, job.id, "pass") is None
     assert ended.result == {"version": 3, "curve": [{"pass": 1}]}

@@ -3,8 +3,8 @@
 import pytest
 
 from tagsmith.core.base.errors import Conflict, NotFound
-from tagsmith.core.jobs import checkpoints, control, events, jobs
-from tagsmith.core.jobs.jobs import Signals
+from tagsmith.core.jobs import checkpoints, control, events, jobs, leases
+from tagsmith.core.jobs.leases import Signals
 from tagsmith.core.store import blobs, clock, corpora, tables
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
@@ -17,29 +17,29 @@ def test_a_queued_job_is_paused_at_once_and_no_worker_gets_it(db: Database) -> N
     with db.write() as conn:
         paused = control.pause(conn, job.id)
         assert control.pause(conn, job.id) == paused
-        assert jobs.claim(conn, job.id, "w1", LEASE_S) is None
+        assert leases.claim(conn, job.id, "w1", LEASE_S) is None
         assert job.id not in {each.id for each in jobs.unsent(conn, clock.now(conn) + LATER)}
     assert (paused.state, paused.finished_at) == (State.PAUSED, None)
     with db.write() as conn:
         resumed = control.resume(conn, job.id)
         assert (resumed.state, resumed.sent_at) == (State.QUEUED, None)
         assert resumed.queued_at >= job.queued_at
-        assert jobs.claim(conn, job.id, "w1", LEASE_S) is not None
+        assert leases.claim(conn, job.id, "w1", LEASE_S) is not None
 
 
 def test_a_running_job_is_paused_by_its_worker_and_keeps_progress_and_checkpoint(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        jobs.heartbeat(conn, job.id, "w1", LEASE_S, {"pass": 4})
+        leases.heartbeat(conn, job.id, "w1", LEASE_S, {"pass": 4})
         assert control.pause(conn, job.id).state is State.PAUSING
-        assert jobs.signals(conn, job.id, "w1") == Signals(cancel=False, lost=False, pause=True)
+        assert leases.signals(conn, job.id, "w1") == Signals(cancel=False, lost=False, pause=True)
         checkpoints.replace(conn, job.id, 4, blobs.write(conn, new_id("blb"), [b"state"]).id)
-        paused = jobs.suspended(conn, job.id, "w1")
+        paused = leases.suspended(conn, job.id, "w1")
         assert (paused.state, paused.lease_owner, paused.progress) == (State.PAUSED, None, {"pass": 4})
         found = checkpoints.find(conn, job.id)
         assert found is not None
         assert found.pass_number == 4
-        assert jobs.signals(conn, job.id, "w1").lost
+        assert leases.signals(conn, job.id, "w1").lost
     with db.write() as conn:
         control.cancel(conn, job.id)
         assert checkpoints.find(conn, job.id) is None
@@ -50,11 +50,11 @@ def test_a_cancel_overtakes_a_pause(db: Database) -> None:
     with db.write() as conn:
         control.pause(conn, job.id)
         assert control.cancel(conn, job.id).state is State.CANCELLING
-        assert jobs.signals(conn, job.id, "w1") == Signals(cancel=True, lost=False)
-        ended = jobs.suspended(conn, job.id, "w1")
+        assert leases.signals(conn, job.id, "w1") == Signals(cancel=True, lost=False)
+        ended = leases.suspended(conn, job.id, "w1")
         assert (ended.state, ended.finished_at is not None) == (State.CANCELLED, True)
         control.pause(conn, held.id)
-        jobs.suspended(conn, held.id, "w1")
+        leases.suspended(conn, held.id, "w1")
         ended = control.cancel(conn, held.id)
         assert (ended.state, ended.finished_at is not None) == (State.CANCELLED, True)
 
@@ -66,7 +66,7 @@ def test_a_job_being_paused_when_its_worker_dies_is_paused_while_it_has_chances(
     job = add_running(db)
     with db.write() as conn:
         control.pause(conn, job.id)
-        jobs.reap(conn, clock.now(conn) + LATER, max_attempts)
+        leases.reap(conn, clock.now(conn) + LATER, max_attempts)
         reaped = jobs.get(conn, job.id)
     assert (reaped.state, reaped.lease_owner) == (state, None)
 
@@ -87,9 +87,9 @@ def test_only_what_ended_without_a_result_can_be_tried_again(db: Database, state
         if state is State.PAUSED:
             control.pause(conn, job.id)
         elif state is not State.QUEUED:
-            jobs.claim(conn, job.id, "w1", LEASE_S)
+            leases.claim(conn, job.id, "w1", LEASE_S)
         if state is State.SUCCEEDED:
-            jobs.succeed(conn, job.id, "w1", {})
+            leases.succeed(conn, job.id, "w1", {})
     with (
         db.read() as conn,
         pytest.raises(Conflict, match=f"Cannot retry job {job.id}, because it is {state.value}"),
@@ -100,8 +100,8 @@ def test_only_what_ended_without_a_result_can_be_tried_again(db: Database, state
 def test_the_first_event_of_a_retry_names_the_job_it_repeats(db: Database) -> None:
     with db.write() as conn:
         job = jobs.create(conn, kind="train", spec={}, origin=jobs.Origin(retry_of="job_before"))
-        jobs.claim(conn, job.id, "w1", LEASE_S)
-        jobs.requeue(conn, job.id, "w1")
+        leases.claim(conn, job.id, "w1", LEASE_S)
+        leases.requeue(conn, job.id, "w1")
         first, _, third = events.after(conn, job.id, 0, 10)
     assert first.data["retry_of"] == "job_before"
     assert "job_before" in first.message
@@ -133,7 +133,7 @@ def test_a_job_is_deleted_with_its_events_and_output_once_it_has_ended(db: Datab
     assert caught.value.code == "illegal_transition"
     with db.write() as conn:
         blobs.write(conn, jobs.output_id(job.id), [b"output"])
-        jobs.succeed(conn, job.id, "w1", {})
+        leases.succeed(conn, job.id, "w1", {})
     with db.write() as conn:
         control.delete(conn, job.id)
     with db.read() as conn:
@@ -151,18 +151,18 @@ def test_a_worker_that_still_computes_a_deleted_job_has_lost_it(db: Database) ->
     job = add_running(db)
     with db.write() as conn:
         control.cancel(conn, job.id)
-        jobs.cancelled(conn, job.id, "w1")
+        leases.cancelled(conn, job.id, "w1")
         control.delete(conn, job.id)
-        assert jobs.heartbeat(conn, job.id, "w1", LEASE_S).lost
-        assert jobs.signals(conn, job.id, "w1").lost
-        for end in (jobs.succeed, jobs.fail):
-            with pytest.raises(jobs.LeaseLost):
+        assert leases.heartbeat(conn, job.id, "w1", LEASE_S).lost
+        assert leases.signals(conn, job.id, "w1").lost
+        for end in (leases.succeed, leases.fail):
+            with pytest.raises(leases.LeaseLost):
                 end(conn, job.id, "w1", {"code": "x", "message": "y"})
 
 
 def test_a_job_that_succeeded_is_shown_as_complete(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        jobs.heartbeat(conn, job.id, "w1", LEASE_S, {"pass": 4, "fraction": 0.4})
-        done = jobs.succeed(conn, job.id, "w1", {}, {"pass": 9, "fraction": 0.9, "eta_seconds": 3.0})
+        leases.heartbeat(conn, job.id, "w1", LEASE_S, {"pass": 4, "fraction": 0.4})
+        done = leases.succeed(conn, job.id, "w1", {}, {"pass": 9, "fraction": 0.9, "eta_seconds": 3.0})
     assert done.progress == {"pass": 9, "fraction": 1.0, "eta_seconds": 0.0}

@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Conflict, NotFound
-from tagsmith.core.jobs import control, events, jobs
-from tagsmith.core.jobs.jobs import JobRow, LeaseLost, Signals
+from tagsmith.core.jobs import control, events, jobs, leases
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.jobs.leases import LeaseLost, Signals
 from tagsmith.core.registry import models
 from tagsmith.core.store import clock
 from tagsmith.core.store.engine import Database
@@ -26,7 +27,7 @@ def states_of(db: Database, job_id: str) -> list[str]:
 
 def reap_later(db: Database, max_attempts: int = 2) -> list[JobRow]:
     with db.write() as conn:
-        return jobs.reap(conn, clock.now(conn) + LATER, max_attempts)
+        return leases.reap(conn, clock.now(conn) + LATER, max_attempts)
 
 
 def test_a_new_job_is_queued_with_its_first_event(db: Database) -> None:
@@ -59,9 +60,9 @@ def test_a_job_on_an_unknown_corpus_is_refused_and_not_stored(db: Database) -> N
 def test_claim_takes_a_queued_job_once(db: Database) -> None:
     job = add_job(db)
     with db.write() as conn:
-        claimed = jobs.claim(conn, job.id, "w1", LEASE_S)
+        claimed = leases.claim(conn, job.id, "w1", LEASE_S)
     with db.write() as conn:
-        assert jobs.claim(conn, job.id, "w2", LEASE_S) is None
+        assert leases.claim(conn, job.id, "w2", LEASE_S) is None
     assert claimed is not None
     assert (claimed.state, claimed.attempt, claimed.lease_owner) == (State.RUNNING, 1, "w1")
     assert claimed.started_at is not None
@@ -78,7 +79,7 @@ def test_five_deliveries_of_a_message_at_once_give_one_claim(db: Database) -> No
         def deliver(owner: str, job_id: str = job.id, start: threading.Barrier = start) -> JobRow | None:
             start.wait()
             with db.write() as conn:
-                return jobs.claim(conn, job_id, owner, LEASE_S)
+                return leases.claim(conn, job_id, owner, LEASE_S)
 
         with ThreadPoolExecutor(5) as pool:
             claims = [claim for claim in pool.map(deliver, "abcde") if claim is not None]
@@ -91,11 +92,11 @@ def test_five_deliveries_of_a_message_at_once_give_one_claim(db: Database) -> No
 def test_claim_takes_over_a_job_whose_lease_ran_out_unless_it_was_the_last_try(db: Database) -> None:
     job = add_running(db, "w1", lease_s=-1)
     with db.write() as conn:
-        second = jobs.claim(conn, job.id, "w2", -1)
+        second = leases.claim(conn, job.id, "w2", -1)
     assert second is not None
     assert (second.lease_owner, second.attempt) == ("w2", 2)
     with db.write() as conn:
-        assert jobs.claim(conn, job.id, "w3", LEASE_S) is None
+        assert leases.claim(conn, job.id, "w3", LEASE_S) is None
     reap_later(db)
     with db.read() as conn:
         assert jobs.get(conn, job.id).state is State.FAILED
@@ -104,12 +105,12 @@ def test_claim_takes_over_a_job_whose_lease_ran_out_unless_it_was_the_last_try(d
 def test_heartbeat_renews_stores_progress_and_brings_the_wish_to_cancel(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        assert jobs.heartbeat(conn, job.id, "w1", 60, {"pass": 3, "objective": float("nan")}) == Signals(
+        assert leases.heartbeat(conn, job.id, "w1", 60, {"pass": 3, "objective": float("nan")}) == Signals(
             False, False
         )
     with db.read() as conn:
         beaten = jobs.get(conn, job.id)
-        assert jobs.signals(conn, job.id, "w1") == Signals(cancel=False, lost=False)
+        assert leases.signals(conn, job.id, "w1") == Signals(cancel=False, lost=False)
     assert beaten.progress == {"pass": 3, "objective": None}
     assert beaten.lease_until is not None
     assert job.lease_until is not None
@@ -117,18 +118,18 @@ def test_heartbeat_renews_stores_progress_and_brings_the_wish_to_cancel(db: Data
     with db.write() as conn:
         control.cancel(conn, job.id)
     with db.write() as conn:
-        assert jobs.heartbeat(conn, job.id, "w1", 60) == Signals(cancel=True, lost=False)
+        assert leases.heartbeat(conn, job.id, "w1", 60) == Signals(cancel=True, lost=False)
     with db.read() as conn:
         assert jobs.get(conn, job.id).progress == {"pass": 3, "objective": None}
-        assert jobs.signals(conn, job.id, "w1") == Signals(cancel=True, lost=False)
-        assert jobs.signals(conn, job.id, "someone else") == Signals(cancel=False, lost=True)
+        assert leases.signals(conn, job.id, "w1") == Signals(cancel=True, lost=False)
+        assert leases.signals(conn, job.id, "someone else") == Signals(cancel=False, lost=True)
 
 
 def test_success_and_failure_end_the_job_and_free_the_lease(db: Database) -> None:
     won, failed = add_running(db), add_running(db)
     with db.write() as conn:
-        won = jobs.succeed(conn, won.id, "w1", {"version": 4})
-        failed = jobs.fail(conn, failed.id, "w1", {"code": "invalid", "message": "no labels"})
+        won = leases.succeed(conn, won.id, "w1", {"version": 4})
+        failed = leases.fail(conn, failed.id, "w1", {"code": "invalid", "message": "no labels"})
     assert (won.state, won.result, won.error, won.lease_owner) == (
         State.SUCCEEDED,
         {"version": 4},
@@ -149,11 +150,11 @@ def test_a_zombie_can_neither_publish_nor_end_nor_beat(db: Database) -> None:
     job = add_running(db, "zombie")
     reap_later(db)
     with db.write() as conn:
-        assert jobs.claim(conn, job.id, "heir", LEASE_S) is not None
+        assert leases.claim(conn, job.id, "heir", LEASE_S) is not None
 
     def publish(conn: Connection) -> None:
         version = models.publish(conn, "zombies", new_version(job.id), [b"stale model"])
-        jobs.succeed(conn, job.id, "zombie", {"version": version.version})
+        leases.succeed(conn, job.id, "zombie", {"version": version.version})
 
     with (
         pytest.raises(LeaseLost, match=f"lost the lease of {job.id}: it is running"),
@@ -163,14 +164,14 @@ def test_a_zombie_can_neither_publish_nor_end_nor_beat(db: Database) -> None:
     with db.read() as conn, pytest.raises(NotFound):
         models.get(conn, "zombies")
     for act in (
-        lambda conn: jobs.fail(conn, job.id, "zombie", {"code": "x", "message": "x"}),
-        lambda conn: jobs.cancelled(conn, job.id, "zombie"),
-        lambda conn: jobs.requeue(conn, job.id, "zombie"),
+        lambda conn: leases.fail(conn, job.id, "zombie", {"code": "x", "message": "x"}),
+        lambda conn: leases.cancelled(conn, job.id, "zombie"),
+        lambda conn: leases.requeue(conn, job.id, "zombie"),
     ):
         with pytest.raises(LeaseLost), db.write() as conn:
             act(conn)
     with db.write() as conn:
-        assert jobs.heartbeat(conn, job.id, "zombie", 60, {"pass": 9}) == Signals(cancel=False, lost=True)
+        assert leases.heartbeat(conn, job.id, "zombie", 60, {"pass": 9}) == Signals(cancel=False, lost=True)
     with db.read() as conn:
         present = jobs.get(conn, job.id)
     assert (present.lease_owner, present.progress) == ("heir", None)
@@ -185,7 +186,7 @@ def test_cancel_of_a_queued_job_ends_it_at_once_and_for_good(db: Database) -> No
     assert cancelled.finished_at is not None
     with db.write() as conn:
         assert control.cancel(conn, job.id) == cancelled
-        assert jobs.claim(conn, job.id, "w1", LEASE_S) is None
+        assert leases.claim(conn, job.id, "w1", LEASE_S) is None
     assert states_of(db, job.id) == ["queued", "cancelled"]
 
 
@@ -197,7 +198,7 @@ def test_cancel_of_a_running_job_goes_through_its_worker(db: Database) -> None:
     assert asked == again
     assert (asked.state, asked.lease_owner, asked.finished_at) == (State.CANCELLING, "w1", None)
     with db.write() as conn:
-        ended = jobs.cancelled(conn, job.id, "w1")
+        ended = leases.cancelled(conn, job.id, "w1")
     assert (ended.state, ended.lease_owner) == (State.CANCELLED, None)
     assert states_of(db, job.id) == ["queued", "running", "cancelling", "cancelled"]
 
@@ -206,7 +207,7 @@ def test_a_cancel_that_comes_too_late_leaves_the_result(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
         control.cancel(conn, job.id)
-        assert jobs.succeed(conn, job.id, "w1", {"version": 1}).state is State.SUCCEEDED
+        assert leases.succeed(conn, job.id, "w1", {"version": 1}).state is State.SUCCEEDED
 
 
 def test_a_worker_may_not_stop_a_job_nobody_cancelled(db: Database) -> None:
@@ -215,7 +216,7 @@ def test_a_worker_may_not_stop_a_job_nobody_cancelled(db: Database) -> None:
         pytest.raises(Conflict, match=f"Cannot stop job {job.id}, because it is running") as caught,
         db.write() as conn,
     ):
-        jobs.cancelled(conn, job.id, "w1")
+        leases.cancelled(conn, job.id, "w1")
     assert caught.value.code == "illegal_transition"
 
 
@@ -223,10 +224,10 @@ def test_requeue_gives_the_job_back_without_costing_a_chance(db: Database) -> No
     job = add_running(db)
     for attempt in range(1, 6):
         with db.write() as conn:
-            given_back = jobs.requeue(conn, job.id, f"w{attempt}")
+            given_back = leases.requeue(conn, job.id, f"w{attempt}")
         assert (given_back.state, given_back.attempt, given_back.sent_at) == (State.QUEUED, attempt, None)
         with db.write() as conn:
-            assert jobs.claim(conn, job.id, f"w{attempt + 1}", LEASE_S) is not None
+            assert leases.claim(conn, job.id, f"w{attempt + 1}", LEASE_S) is not None
     (reaped,) = [each for each in reap_later(db) if each.id == job.id]
     assert reaped.state is State.QUEUED
 
@@ -234,12 +235,12 @@ def test_requeue_gives_the_job_back_without_costing_a_chance(db: Database) -> No
 def test_the_reaper_requeues_then_fails_with_worker_lost(db: Database) -> None:
     job = add_running(db)
     with db.write() as conn:
-        assert jobs.reap(conn, clock.now(conn)) == []
+        assert leases.reap(conn, clock.now(conn)) == []
     for attempt in (1, 2):
         (reaped,) = reap_later(db, max_attempts=3)
         assert (reaped.id, reaped.state, reaped.attempt) == (job.id, State.QUEUED, attempt)
         with db.write() as conn:
-            assert jobs.claim(conn, job.id, f"again-{attempt}", LEASE_S) is not None
+            assert leases.claim(conn, job.id, f"again-{attempt}", LEASE_S) is not None
     (failed,) = reap_later(db, max_attempts=3)
     assert (failed.state, failed.lease_owner) == (State.FAILED, None)
     assert failed.error == {
@@ -268,7 +269,7 @@ def test_four_reapers_at_once_act_on_each_lost_lease_once(db: Database) -> None:
     def reap(_: int) -> list[JobRow]:
         start.wait()
         with db.write() as conn:
-            return jobs.reap(conn, clock.now(conn))
+            return leases.reap(conn, clock.now(conn))
 
     with ThreadPoolExecutor(4) as pool:
         reaped = [job.id for job in itertools.chain.from_iterable(pool.map(reap, range(4)))]
@@ -304,25 +305,25 @@ def test_a_job_given_back_counts_as_unsent_again(db: Database) -> None:
     job = add_job(db)
     with db.write() as conn:
         jobs.mark_sent(conn, job.id)
-        jobs.claim(conn, job.id, "w1", LEASE_S)
-        assert jobs.requeue(conn, job.id, "w1").sent_at is None
+        leases.claim(conn, job.id, "w1", LEASE_S)
+        assert leases.requeue(conn, job.id, "w1").sent_at is None
 
 
 def make_state(db: Database, state: State) -> JobRow:
     """Bring a new job of worker w1 into `state` by legal steps."""
     steps: dict[State, list[Callable[[Connection, str], object]]] = {
         State.QUEUED: [],
-        State.RUNNING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S)],
-        State.CANCELLING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S), control.cancel],
-        State.PAUSING: [lambda c, j: jobs.claim(c, j, "w1", LEASE_S), control.pause],
+        State.RUNNING: [lambda c, j: leases.claim(c, j, "w1", LEASE_S)],
+        State.CANCELLING: [lambda c, j: leases.claim(c, j, "w1", LEASE_S), control.cancel],
+        State.PAUSING: [lambda c, j: leases.claim(c, j, "w1", LEASE_S), control.pause],
         State.PAUSED: [control.pause],
         State.SUCCEEDED: [
-            lambda c, j: jobs.claim(c, j, "w1", LEASE_S),
-            lambda c, j: jobs.succeed(c, j, "w1", {}),
+            lambda c, j: leases.claim(c, j, "w1", LEASE_S),
+            lambda c, j: leases.succeed(c, j, "w1", {}),
         ],
         State.FAILED: [
-            lambda c, j: jobs.claim(c, j, "w1", LEASE_S),
-            lambda c, j: jobs.fail(c, j, "w1", {"code": "x", "message": "x"}),
+            lambda c, j: leases.claim(c, j, "w1", LEASE_S),
+            lambda c, j: leases.fail(c, j, "w1", {"code": "x", "message": "x"}),
         ],
         State.CANCELLED: [control.cancel],
     }
@@ -334,14 +335,14 @@ def make_state(db: Database, state: State) -> JobRow:
 
 
 ACTIONS: dict[Transition, Callable[[Connection, str], object]] = {
-    Transition.SUCCEED: lambda c, j: jobs.succeed(c, j, "w1", {}),
-    Transition.FAIL: lambda c, j: jobs.fail(c, j, "w1", {"code": "x", "message": "x"}),
+    Transition.SUCCEED: lambda c, j: leases.succeed(c, j, "w1", {}),
+    Transition.FAIL: lambda c, j: leases.fail(c, j, "w1", {"code": "x", "message": "x"}),
     Transition.CANCEL: control.cancel,
-    Transition.STOP: lambda c, j: jobs.cancelled(c, j, "w1"),
+    Transition.STOP: lambda c, j: leases.cancelled(c, j, "w1"),
     Transition.PAUSE: control.pause,
-    Transition.SUSPEND: lambda c, j: jobs.suspended(c, j, "w1"),
+    Transition.SUSPEND: lambda c, j: leases.suspended(c, j, "w1"),
     Transition.RESUME: control.resume,
-    Transition.REQUEUE: lambda c, j: jobs.requeue(c, j, "w1"),
+    Transition.REQUEUE: lambda c, j: leases.requeue(c, j, "w1"),
 }
 #: What is so already when it is asked for.
 ASKED_AGAIN = {

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import NotFound
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.registry import aliases, models, policies, retention
 from tagsmith.core.registry.policies import PolicyRules, RetentionRules
 from tagsmith.core.store.engine import Database
@@ -92,7 +92,7 @@ def test_a_job_that_has_ended_keeps_nothing(db: Database) -> None:
     prepare(db, "ended", 2)
     with db.write() as conn:
         job = jobs.create(conn, kind="tag", spec={}, uses=jobs.Uses(versions=[("ended", 1)]))
-        jobs.claim(conn, job.id, "w", 30)
+        leases.claim(conn, job.id, "w", 30)
         assert retention.apply(conn, "ended", at_most=9) == []
-        jobs.succeed(conn, job.id, "w", {})
+        leases.succeed(conn, job.id, "w", {})
         assert retention.apply(conn, "ended", at_most=9) == [1]

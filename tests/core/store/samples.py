@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion, VersionRow
@@ -53,7 +53,7 @@ def add_job(db: Database, corpora_used: Iterable[str] = (), model: str = "chunke
 def add_running(db: Database, owner: str = "w1", lease_s: float = LEASE_S) -> JobRow:
     job = add_job(db)
     with db.write() as conn:
-        claimed = jobs.claim(conn, job.id, owner, lease_s)
+        claimed = leases.claim(conn, job.id, owner, lease_s)
     assert claimed is not None
     return claimed
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tagsmith.core.base.errors import Conflict, Invalid, NotFound, TagsmithError
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.registry import aliases, models
 from tagsmith.core.store import blobs, corpora
 from tagsmith.core.store.engine import Database
@@ -72,11 +72,11 @@ def test_a_corpus_cannot_be_deleted_under_a_job_until_that_has_ended(db: Databas
             corpora.delete(conn, corpus_id)
         assert caught.value.code == "corpus_in_use"
     with db.write() as conn:
-        jobs.claim(conn, job.id, "w1", LEASE_S)
+        leases.claim(conn, job.id, "w1", LEASE_S)
     with pytest.raises(Conflict), db.write() as conn:
         corpora.delete(conn, row.id)
     with db.write() as conn:
-        jobs.succeed(conn, job.id, "w1", {})
+        leases.succeed(conn, job.id, "w1", {})
         corpora.delete(conn, row.id)
     with db.read() as conn:
         assert jobs.get(conn, job.id).ended

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tagsmith.core.base.errors import Conflict, NotFound, TagsmithError
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.store import blobs, lexicons
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.lexicons import LexiconRow
@@ -77,8 +77,8 @@ def test_a_lexicon_cannot_be_deleted_under_a_job_until_that_has_ended(db: Databa
         lexicons.delete(conn, row.id)
     assert caught.value.code == "lexicon_in_use"
     with db.write() as conn:
-        jobs.claim(conn, job.id, "w1", LEASE_S)
-        jobs.succeed(conn, job.id, "w1", {})
+        leases.claim(conn, job.id, "w1", LEASE_S)
+        leases.succeed(conn, job.id, "w1", {})
         lexicons.delete(conn, row.id)
     with db.read() as conn, pytest.raises(NotFound):
         lexicons.get(conn, row.id)
