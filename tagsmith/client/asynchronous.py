@@ -96,7 +96,8 @@ class AsyncClient(Operations, Awaiting):
 
     async def model(self, name: str) -> AsyncServedModel:
         """Get one model, which can then tag."""
-        return AsyncServedModel.bind(self, await self.send(model_calls.model(name)))
+        info = await self.send(model_calls.model(name))
+        return AsyncServedModel.bind(self, info)
 
     async def tag_lines(
         self, model: str, lines: Iterable[Line] | AsyncIterable[Line], **options: Any

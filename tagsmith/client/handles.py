@@ -1,7 +1,7 @@
 """Jobs and models that know their client: what the server returned, with methods."""
 
 from collections.abc import AsyncIterator, Generator, Iterator
-from typing import Any, Self, TextIO
+from typing import Any, Generic, Self, TextIO, TypeVar
 
 from pydantic import PrivateAttr
 
@@ -13,6 +13,9 @@ from tagsmith.client.text import TaggedText
 from tagsmith.client.transport import Awaiting, Blocking
 from tagsmith.client.watching import ProgressDisplay
 from tagsmith.wire import Job, JobEvent, JobProgress, ModelInfo, TokenizerName
+from tagsmith.wire.base import WireResponse
+
+ClientT = TypeVar("ClientT", Blocking, Awaiting)
 
 #: Calls to make one after another, each with the result of the one before; returns the call whose result is the job.
 Plan = Generator[Call[Any], Any, Call[Job]]
@@ -44,6 +47,19 @@ def _step(plan: Call[Job] | Plan, result: Any = None) -> tuple[Call[Any], bool]:
         return end.value, True
 
 
+class _Bound(WireResponse, Generic[ClientT]):
+    """A response that knows its client."""
+
+    _client: ClientT = PrivateAttr()
+
+    @classmethod
+    def bind(cls, client: ClientT, response: WireResponse) -> Self:
+        """Let a response use a client."""
+        bound = cls.model_validate(response.model_dump())
+        bound._client = client  # noqa: SLF001  # its own
+        return bound
+
+
 class _BoundJob(Job):
     """What both handles have. The fields are those of the job when it was last read."""
 
@@ -72,17 +88,8 @@ class _BoundJob(Job):
         return self
 
 
-class JobHandle(_BoundJob):
+class JobHandle(_Bound[Blocking], _BoundJob):
     """A job of a server, which can be watched, waited for and cancelled."""
-
-    _client: Blocking = PrivateAttr()
-
-    @classmethod
-    def bind(cls, client: Blocking, job: Job) -> Self:
-        """Let a job use a client."""
-        bound = cls.model_validate(job.model_dump())
-        bound._client = client  # noqa: SLF001  # its own
-        return bound
 
     def refresh(self) -> Self:
         """Read the job again."""
@@ -96,7 +103,7 @@ class JobHandle(_BoundJob):
         """Wait until the job has ended. With `check`, raise JobFailed if it failed or was cancelled."""
         for _ in self.follow():
             pass
-        return self._take(self._client.send(job_calls.job(self.id)), check=check)
+        return self._take(self.refresh(), check=check)
 
     def watch(self, *, check: bool = True, out: TextIO | None = None) -> Self:
         """Wait as `wait` does, and show progress: a live line in a terminal or notebook, else a line per pass.
@@ -114,17 +121,8 @@ class JobHandle(_BoundJob):
         return self._take(self._client.send(job_calls.cancel(self.id)))
 
 
-class AsyncJobHandle(_BoundJob):
+class AsyncJobHandle(_Bound[Awaiting], _BoundJob):
     """A job of a server, as `JobHandle`, with methods that are awaited."""
-
-    _client: Awaiting = PrivateAttr()
-
-    @classmethod
-    def bind(cls, client: Awaiting, job: Job) -> Self:
-        """Let a job use a client."""
-        bound = cls.model_validate(job.model_dump())
-        bound._client = client  # noqa: SLF001  # its own
-        return bound
 
     async def refresh(self) -> Self:
         """Read the job again."""
@@ -138,7 +136,7 @@ class AsyncJobHandle(_BoundJob):
         """Wait until the job has ended; see `JobHandle.wait`."""
         async for _ in self.follow():
             pass
-        return self._take(await self._client.send(job_calls.job(self.id)), check=check)
+        return self._take(await self.refresh(), check=check)
 
     async def watch(self, *, check: bool = True, out: TextIO | None = None) -> Self:
         """Wait and show progress; see `JobHandle.watch`."""
@@ -153,17 +151,8 @@ class AsyncJobHandle(_BoundJob):
         return self._take(await self._client.send(job_calls.cancel(self.id)))
 
 
-class ServedModel(ModelInfo):
+class ServedModel(_Bound[Blocking], ModelInfo):
     """A model of a server, ready to tag."""
-
-    _client: Blocking = PrivateAttr()
-
-    @classmethod
-    def bind(cls, client: Blocking, info: ModelInfo) -> Self:
-        """Let a model tag with a client."""
-        bound = cls.model_validate(info.model_dump())
-        bound._client = client  # noqa: SLF001  # its own
-        return bound
 
     def tag_text(
         self, text: str, *, version: int | None = None, tokenizer: TokenizerName | None = None
@@ -174,17 +163,8 @@ class ServedModel(ModelInfo):
         )
 
 
-class AsyncServedModel(ModelInfo):
+class AsyncServedModel(_Bound[Awaiting], ModelInfo):
     """A model of a server, ready to tag without blocking."""
-
-    _client: Awaiting = PrivateAttr()
-
-    @classmethod
-    def bind(cls, client: Awaiting, info: ModelInfo) -> Self:
-        """Let a model tag with a client."""
-        bound = cls.model_validate(info.model_dump())
-        bound._client = client  # noqa: SLF001  # its own
-        return bound
 
     async def tag_text(
         self, text: str, *, version: int | None = None, tokenizer: TokenizerName | None = None
