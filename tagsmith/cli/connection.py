@@ -32,13 +32,8 @@ def job_id(client: "Client", reference: str) -> str:
     try:
         return client.job(reference).id
     except ApiError as error:
-        if not _is_unknown(error) or reference.startswith("job_"):
+        if not _is_unknown(error):
             raise
-    found = [job.id for job in client.jobs() if job.id.endswith(reference)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise CommandError(f"Several jobs end in {reference}: {', '.join(found[:5])}. Give more characters.")
     raise CommandError(f"There is no job {reference}. `tagsmith jobs ls` lists them.")
 
 
@@ -49,17 +44,11 @@ def corpus_of(client: "Client", reference: str) -> "CorpusInfo":
     try:
         return client.corpus(reference)
     except ApiError as error:
-        if not _is_unknown(error) or reference.startswith("crp_"):
+        if not _is_unknown(error):
             raise
-    name, _, number = reference.replace("@", ":").partition(":")
-    uploads = [corpus for corpus in client.corpora() if corpus.name == name]
-    if number.isdigit():
-        uploads = uploads[::-1][int(number) - 1 : int(number)]
-    if not uploads:
-        raise CommandError(
-            f"{reference} is neither a file nor a corpus of the server. `tagsmith corpora ls` lists the corpora."
-        )
-    return uploads[0]
+    raise CommandError(
+        f"{reference} is neither a file nor a corpus of the server. `tagsmith corpora ls` lists the corpora."
+    )
 
 
 def given_corpus(

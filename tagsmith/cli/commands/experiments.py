@@ -1,7 +1,7 @@
 """`compare`, `tune`, `trainers`: which trainer, and with which settings."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +15,7 @@ from tagsmith.cli.options import FeatureOptions, InputOptions, JsonOptions, Serv
 #: What `compare` runs if no trainers are given: one of each family.
 USUAL = ("sgd-l1", "adf", "averaged-perceptron", "lbfgs")
 DEFAULT_DEV = "0.1"
+_SIGNS = {"minimum": ">=", "above": ">", "maximum": "<=", "below": "<"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +108,9 @@ def tune(options: TuneOptions) -> int:
 
 def trainers(options: TrainersOptions) -> int:
     """List the trainers, or show the fields of one."""
-    from tagsmith.cli.local import trainers as described  # noqa: PLC0415
+    from tagsmith.core.learn.trainers import catalogue  # noqa: PLC0415
 
-    found = described.all_trainers()
+    found = [asdict(each) for each in catalogue.trainers()]
     if options.kind is None:
         if options.as_json:
             output.print_json(found)
@@ -132,12 +133,17 @@ def trainers(options: TrainersOptions) -> int:
     output.say(f"[bold]{options.kind}[/]  {output.escaped(chosen[0]['summary'])}")
     output.say(output.escaped(chosen[0]["description"]))
     rows = [
-        [field["name"], output.escaped(field["type"]), output.escaped(field["range"]), _default_of(field)]
+        [field["name"], output.escaped(field["type"]), output.escaped(_range_of(field)), _default_of(field)]
         for field in chosen[0]["fields"]
     ]
     output.print_table(["FIELD", "TYPE", "RANGE", "DEFAULT"], rows)
     output.say(f"[dim]Set one:[/]  tagsmith train ... --trainer {options.kind} --set trainer.FIELD=VALUE")
     return 0
+
+
+def _range_of(field: dict[str, Any]) -> str:
+    bounds = [f"{_SIGNS[name]} {value:g}" for name, value in field["bounds"].items()]
+    return ", ".join(field["choices"] or bounds)
 
 
 def _default_of(field: dict[str, Any]) -> str:
