@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tagsmith.core.base.arrays import Ids, Places
 from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.corpus import Column, Corpus
-from tagsmith.core.corpus.labels.segmentation import is_coding, split, word_starts
+from tagsmith.core.corpus.labels.segmentation import codes_words, word_starts
 from tagsmith.core.evaluate import spans
 from tagsmith.core.evaluate.spans import Metrics
 from tagsmith.core.features.lexicon.trie import Trie
@@ -29,11 +29,6 @@ class VocabularyScore:
     out_of_vocabulary_rate: float
     out_of_vocabulary_recall: float
     in_vocabulary_recall: float
-
-
-def codes_words(names: Sequence[str]) -> bool:
-    """Whether the labels only segment text into words."""
-    return is_coding(names) and all(split(name)[1] is None for name in names)
 
 
 def evaluate(names: Sequence[str], gold: Ids, predicted: Ids, offsets: Places) -> Metrics:

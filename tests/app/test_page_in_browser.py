@@ -44,6 +44,7 @@ def test_what_is_stored_is_shown_and_does_nothing(sqlite_url: str, tmp_path: Pat
         leases.fail(conn, job.id, "me", {"code": "x", "message": HARM})
     database.dispose()
     with ThreadServer(Settings(data_dir=tmp_path / "data", database_url=sqlite_url)) as server:
+        server.ready()  # a browser complains of a server that is not
         with Client(server.url) as client:
             client.upload(f"{HARM.replace(' ', '_')}\tB-<b>x</b>\n".encode(), name=HARM)
             for version in (1, 2):

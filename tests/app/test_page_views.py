@@ -37,6 +37,8 @@ VIEWS = {
 }
 EMPTY = ["playground", "corpora", "train", "jobs", "models", "compare"]
 SHOWN = "document.querySelector('.view[data-shown]')"
+#: The view of a job has its first events, with the warnings at its beginning, soon after it is shown.
+LOGGED = "!document.querySelector('.log') || document.querySelector('.log li')"
 #: Elements that end to the right of the window, other than in a box that scrolls.
 CUT_OFF = """[...document.querySelectorAll("body *")]
     .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".scroll, .unseen"))
@@ -73,6 +75,7 @@ def empty_url(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def look_at(tab: Tab, picture: Path, *, axe: bool) -> None:
     """Check what is seen, and take a picture of the whole view."""
     tab.wait(SHOWN)
+    tab.wait(LOGGED)
     assert tab.evaluate(CUT_OFF) == []
     assert tab.evaluate(SCROLLS) == []
     assert tab.evaluate(TINY) == []
@@ -161,7 +164,7 @@ def test_a_job_lays_another_run_over_its_curve(tab: Tab, filled: Filled) -> None
 
 
 def test_a_word_is_explained_and_the_text_keeps_its_spacing(tab: Tab, filled: Filled, pictures: Path) -> None:
-    text = "Smith,  J.\n1998.  Learning to tag."
+    text = "Smith,  J.\n1998.  Learning \U0001f389\U0001f389  to  tag."  # an emoji is two units of JavaScript's strings
     tab.open(f"{filled.url}/#/playground?text={quote(text)}")
     tab.wait("document.querySelector('.marked mark')")
     shown = """[...document.querySelectorAll(".marked")].map((line) => {
@@ -200,6 +203,19 @@ def test_the_same_call_can_be_copied(tab: Tab, filled: Filled) -> None:
     tab.click(".snippets button", saying="Command line")
     tab.wait("document.querySelector('.snippet').innerText.includes('| tagsmith tag ')")
     assert "'It'\\''s Ada.'" in tab.text(".snippet")
+
+
+def test_the_command_beside_the_form_is_the_whole_job(tab: Tab, filled: Filled) -> None:
+    tab.open(f"{filled.url}/#/train?corpus={filled.corpus}")
+    tab.wait("document.querySelector('.snippet')?.innerText.includes('\"corpus\": \"references-train\"')")
+    tab.click("summary", saying="More")
+    tab.click("#trainer-passes")
+    tab.type("3")
+    tab.click(".snippets button", saying="Command line")
+    assert tab.text(".snippet") == (
+        "tagsmith train references-train --model references --preset ner --trainer sgd-l1 --dev 0.1 "
+        "--set trainer.passes=3 --watch"
+    )
 
 
 def test_two_browsers_of_one_address_show_the_same(browser: Browser, filled: Filled) -> None:

@@ -92,6 +92,13 @@ export function corpusName(corpus) {
   return corpus.number > 1 ? `${corpus.name}:${corpus.number}` : corpus.name;
 }
 
+/** What stands for a corpus in a spec: its name if that means this upload, `name:2`, or its id if the name cannot. */
+export function referenceOf(corpus, all) {
+  if (/[:@]|^crp_/.test(corpus.name)) return corpus.id;
+  const newest = all.every((each) => each.name !== corpus.name || each.number <= corpus.number);
+  return newest ? corpus.name : `${corpus.name}:${corpus.number}`;
+}
+
 /** Quote for a POSIX shell. */
 export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

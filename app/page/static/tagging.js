@@ -49,10 +49,17 @@ export async function tag(model, body, signal) {
     const nbest = found.nbest?.[i];
     return {
       reference, tokens, spans: drawn, text: body.text?.[i],
-      offsets: found.offsets?.[i], words: words !== undefined, calibrated: found.calibrated !== false,
+      offsets: found.offsets && inUnits(body.text[i], found.offsets[i]), words: words !== undefined, calibrated: found.calibrated !== false,
       alternatives: plain || words || !nbest ? [] : distinct(nbest),
     };
   });
+}
+
+/** Offsets in UTF-16 units, as JavaScript counts, of offsets in characters. They differ after an emoji. */
+function inUnits(text, offsets) {
+  const units = [0];
+  for (const character of text) units.push(units.at(-1) + character.length);
+  return offsets.map(([begin, end]) => [units[begin], units[end]]);
 }
 
 /** Explain one token. Tokens count within one text or sentence. */

@@ -68,6 +68,11 @@ def is_coding(names: Sequence[str]) -> bool:
     return bool(positions) and any(positions <= set(labels) for labels in LABELS.values())
 
 
+def codes_words(names: Sequence[str]) -> bool:
+    """Whether the labels only segment text into words. With tags, they can be those of chunks as well."""
+    return is_coding(names) and all(split(name)[1] is None for name in names)
+
+
 def split(label: str) -> tuple[str, str | None]:
     """Return (position, tag) of a label such as `B` or `B-NN`."""
     position, hyphen, tag = label.partition("-")

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tagsmith.core.corpus.labels.chunks import codes_chunks
-from tagsmith.core.evaluate.segmentation import codes_words, evaluate
+from tagsmith.core.corpus.labels.segmentation import codes_words
+from tagsmith.core.evaluate.segmentation import evaluate
 from tagsmith.core.evaluate.spans import Metrics
 from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.run import checkpoint

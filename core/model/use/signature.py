@@ -35,8 +35,8 @@ def signature_of(header: Mapping[str, Any]) -> Signature:
     columns = restored(header["features"]).columns
     usage = Usage.of(header.get("usage", {}))
     named = usage.columns if len(usage.columns) == columns else map(str, range(columns))
-    characters = is_coding(labels)
-    tokenizer = usage.tokenizer_for(None, characters=characters) if columns == 1 else None
+    tokenizer = usage.tokenizer_for(None, labels) if columns == 1 else None
+    characters = tokenizer is not None and tokenizer.kind == "characters" and is_coding(labels)
     if tokenizer is not None and (usage.text is not None or not usage.example):
         example: dict[str, Any] = {"text": usage.text or (_CHARACTERS if characters else _TEXT)}
     else:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.corpus.labels.segmentation import is_coding
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
@@ -60,7 +59,7 @@ def tokenizer_of(tagger: Tagger, given: Tokenizer | None = None) -> Tokenizer:
         message = takes(tagger.columns, tagger.model.usage)
         fault = Fault("this model does not tag text; give sentences", pointer="/text")
         raise Invalid(message, [fault], code="text_not_supported")
-    return tagger.model.usage.tokenizer_for(given, characters=is_coding(tagger.model.labels))
+    return tagger.model.usage.tokenizer_for(given, tagger.model.labels)
 
 
 def sentences_of(texts: Sequence[str], tokenizer: Tokenizer) -> list[TextSentence]:

@@ -3,11 +3,12 @@
 Tagging itself needs none of it. It is a part of the header of the model file, which older and imported files lack.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tagsmith.core.corpus.text.tokenizer import Tokenizer
+from tagsmith.core.corpus.labels.segmentation import codes_words
+from tagsmith.core.corpus.text.tokenizer import Tokenizer, TokenizerKind
 
 #: The tokenizer of models that were trained before tokenizers were kept.
 _FIRST_VERSION = 1
@@ -60,13 +61,13 @@ class Usage:
         tokenizer = None if given is None else Tokenizer.of(given)
         return cls(tokenizer, tuple(columns), tuple(example), text, calibrated)
 
-    def tokenizer_for(self, given: Tokenizer | None, *, characters: bool) -> Tokenizer:
-        """Return the tokenizer to use: the given one, else that of the model.
+    def tokenizer_for(self, given: Tokenizer | None, labels: Sequence[str]) -> Tokenizer:
+        """Return the tokenizer to use: the given one, else that of the model, else one that suits its labels.
 
-        A kind without details means the model's own version of it. `characters` is whether the labels segment
-        characters into words.
+        A kind without details means the model's own version of it.
         """
-        own = self.tokenizer or Tokenizer("characters" if characters else "words", _FIRST_VERSION)
+        kind: TokenizerKind = "characters" if codes_words(labels) else "words"
+        own = self.tokenizer or Tokenizer(kind, _FIRST_VERSION)
         if given is None or (given == Tokenizer(given.kind) and given.kind == own.kind):
             return own
         if self.tokenizer is None and given.pattern is None and not given.clitics:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tagsmith.core.corpus.formats.segmented import read_segmented
-from tagsmith.core.corpus.labels.segmentation import words_of
-from tagsmith.core.evaluate.segmentation import codes_words, evaluate, sentence_counts, vocabulary_score
+from tagsmith.core.corpus.labels.segmentation import codes_words, words_of
+from tagsmith.core.evaluate.segmentation import evaluate, sentence_counts, vocabulary_score
 from tagsmith.core.learn.problem.problem import gold_of
 
 

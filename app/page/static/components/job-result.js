@@ -10,6 +10,11 @@ import { differing, marked, spansOf } from "./spans.js";
 import { facts, table } from "./table.js";
 
 const SHOWN = 10;
+// Why a training ended before its last pass.
+const STOPPED = {
+  patience: ", no better score since", flat: ", the score is flat", max_seconds: ", the time is over",
+  tolerance: ", the objective is flat", converged: ", converged",
+};
 
 /** @param {any} job A job that succeeded. @returns {HTMLElement} */
 export function resultOf(job) {
@@ -37,7 +42,7 @@ function train(result) {
       ["Version", `${result.model}:${result.version}`],
       dev && [`Dev ${scoreName(dev)}`, number(scoreOf(dev), 2)], dev && ["Accuracy", number(dev.accuracy, 2)],
       ["Objective", number(result.objective, 2)], ["Active features", number(result.active_features)],
-      ["Model file", bytes(result.size_bytes)], ["Passes", `${number(result.passes)} (${result.stop_reason})`],
+      ["Model file", bytes(result.size_bytes)], ["Passes", `${number(result.passes)}${STOPPED[result.stop_reason] ?? ""}`],
       ["Training", seconds(result.train_seconds)],
       result.promoted && ["Promoted to", result.promoted],
     ]), result.not_promoted && h("p", { class: "warning" }, result.not_promoted)),
@@ -119,7 +124,7 @@ function tune(result) {
       ...fields.map((each) => ({ name: short(each), right: true, show: (row) => JSON.stringify(row.values[each]), value: (row) => row.values[each] })),
       { name: `Mean ${result.score === "f1" ? "F1" : result.score}`, right: true, show: (row) => (row.error ? String(row.error.message ?? row.error) : number(row.mean, 2)), value: (row) => row.mean },
       { name: "Deviation", right: true, show: (row) => number(row.deviation, 2), value: (row) => row.deviation },
-      { name: "Passes", right: true, show: (row) => number(row.passes, 1), value: (row) => row.passes },
+      { name: "Passes done", right: true, show: (row) => number(row.passes, 1), value: (row) => row.passes },
       { name: "Training", right: true, show: (row) => seconds(row.seconds), value: (row) => row.seconds },
     ], result.table, { sorted: { column: fields.length + 1, up: false }, rowClass: (row) => (row.candidate === result.best?.candidate ? "best" : "") })),
     scored.length > 1 && panel("Mean and deviation of the folds", whiskers("Scores of candidates", scored.slice(0, 20).map((row) =>

@@ -176,9 +176,14 @@ function changes(tagged, spans) {
   const gone = differing(tagged.alternatives[0].spans, spans).filter((each) => each.differs);
   const come = differing(spans, tagged.alternatives[0].spans).filter((each) => each.differs);
   const show = (each, name) => h(name, { class: `chip ${labelClass(each.type)}` },
-    tagged.tokens.slice(each.start, each.stop).join(" "), h("b", {}, each.type));
+    textOf(tagged, each), h("b", {}, each.type));
   return [...come.map((each) => show(each, "ins")), gone.length > 0 && h("span", { class: "quiet" }, come.length ? "instead of" : "without"),
     ...gone.map((each) => show(each, "del"))];
+}
+
+/** The characters of a span as they were typed, or its tokens. */
+function textOf({ text, offsets, tokens }, { start, stop }) {
+  return text && offsets ? text.slice(offsets[start][0], offsets[stop - 1][1]) : tokens.slice(start, stop).join(" ");
 }
 
 /** The address of the playground with a model. */

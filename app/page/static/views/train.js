@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { field, fill, h, select } from "../dom.js";
-import { corpusName, number, quoted, seconds } from "../format.js";
+import { corpusName, number, quoted, referenceOf, seconds } from "../format.js";
 import { noCorpus } from "../components/empty.js";
 import { snippets } from "../components/snippets.js";
 import { fault } from "../components/toast.js";
@@ -35,7 +35,7 @@ export async function show(box, { query }, signal) {
 
   const form = h("form", { class: "train-form", onsubmit: start });
   const verdict = h("div", { class: "verdict", "aria-live": "polite" });
-  const code = snippets("This job elsewhere", () => asCode(spec(), usable));
+  const code = snippets("This job elsewhere", () => asCode(spec()));
   const submit = h("button", { type: "submit", class: "primary", "data-key": "start" }, "Start");
   fill(box, h("h1", {}, "Train"), h("div", { class: "sides" }, form,
     h("section", { class: "panel", "aria-label": "This job elsewhere" }, code.element)));
@@ -88,8 +88,9 @@ export async function show(box, { query }, signal) {
   }
 
   function spec() {
-    const made = { kind: "train", model: state.model, corpus: state.corpus, features: { preset: state.preset }, trainer: { kind: state.trainer } };
-    if (state.dev) made.dev = Number(state.dev) ? { fraction: Number(state.dev) } : { corpus: state.dev };
+    const named = (id) => referenceOf(usable.find((each) => each.id === id), found);
+    const made = { kind: "train", model: state.model, corpus: named(state.corpus), features: { preset: state.preset }, trainer: { kind: state.trainer } };
+    if (state.dev) made.dev = Number(state.dev) ? { fraction: Number(state.dev) } : { corpus: named(state.dev) };
     if (state.promote) made.promote = state.promote;
     if (state.patience) made.stop = { patience: asNumber(state.patience) };
     if (state.cutoff) made.features.cutoff = asNumber(state.cutoff);
@@ -185,18 +186,26 @@ function plain(text = "") {
   return text.replaceAll("`", "");
 }
 
-function asCode(spec, usable) {
+function asCode(spec) {
   const json = JSON.stringify(spec, null, 2);
-  const corpus = usable.find((each) => each.id === spec.corpus);
   const { kind, ...rest } = spec;
-  const options = [`--model ${spec.model}`, `--preset ${spec.features.preset}`, `--trainer ${spec.trainer.kind}`,
-    spec.dev?.corpus && `--dev ${quoted(corpusName(usable.find((each) => each.id === spec.dev.corpus)))}`, "--watch"].filter(Boolean);
   return {
     JSON: json,
     curl: `curl --fail-with-body ${location.origin}/jobs -H 'Content-Type: application/json' \\\n  -d ${quoted(JSON.stringify(spec))}`,
     Python: `from tagsmith import Client\n\nclient = Client(${JSON.stringify(location.origin)})\nclient.wait(client.${kind}(${pythonOf(rest)}).id)`,
-    "Command line": `tagsmith train ${quoted(corpusName(corpus))} ${options.join(" ")}`,
+    "Command line": `tagsmith train ${quoted(spec.corpus)} ${optionsOf(spec).join(" ")}`,
   };
+}
+
+/** The spec as options of `tagsmith train`: what has no option of its own is set by its path. */
+function optionsOf(spec) {
+  const { model, features: { preset, ...features }, trainer: { kind, ...trainer }, stop = {}, dev, promote, seed } = spec;
+  const paths = Object.entries({ features, trainer, stop })
+    .flatMap(([part, fields]) => Object.entries(fields).map(([name, value]) => [`${part}.${name}`, value]));
+  if (promote && promote !== "champion") paths.push(["promote", promote]);
+  return [`--model ${model}`, `--preset ${preset}`, `--trainer ${kind}`, dev && `--dev ${quoted(String(dev.corpus ?? dev.fraction))}`,
+    promote === "champion" && "--promote", seed !== undefined && `--seed ${seed}`,
+    ...paths.map(([path, value]) => `--set ${quoted(`${path}=${value}`)}`), "--watch"].filter(Boolean);
 }
 
 /** JSON as a Python literal. */
