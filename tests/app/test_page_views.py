@@ -1,6 +1,8 @@
 """Every view in a real browser, wide and narrow, light and dark: nothing is cut off, covered or unreadable."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -197,12 +199,21 @@ def test_two_versions_differ_where_they_differ(tab: Tab, filled: Filled) -> None
 
 
 def test_the_same_call_can_be_copied(tab: Tab, filled: Filled) -> None:
-    tab.open(f"{filled.url}/#/playground?text={quote('It' + chr(39) + 's Ada.')}")
+    text = "Smith, J. It's Ada."
+    tab.open(f"{filled.url}/#/playground?text={quote(text)}")
     tab.click("summary", saying="Copy as")
     assert f"curl --fail-with-body {filled.url}/tag" in tab.text(".snippet")
     tab.click(".snippets button", saying="Command line")
     tab.wait("document.querySelector('.snippet').innerText.includes('| tagsmith tag ')")
-    assert "'It'\\''s Ada.'" in tab.text(".snippet")
+    assert "It'\\''s Ada.'" in tab.text(".snippet")
+    tab.click(".snippets button", saying="Python")
+    tab.wait("document.querySelector('.snippet').innerText.includes('import')")
+    assert "AUTHOR" in printed(tab.text(".snippet"))
+
+
+def printed(program: str) -> str:
+    """What a Python program prints."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
 
 def test_the_command_beside_the_form_is_the_whole_job(tab: Tab, filled: Filled) -> None:
@@ -216,6 +227,9 @@ def test_the_command_beside_the_form_is_the_whole_job(tab: Tab, filled: Filled) 
         "tagsmith train references-train --model references --preset ner --trainer sgd-l1 --dev 0.1 "
         "--set trainer.passes=3 --watch"
     )
+    tab.click(".snippets button", saying="Python")
+    tab.wait("document.querySelector('.snippet').innerText.includes('import')")
+    assert "3/3" in printed(tab.text(".snippet"))
 
 
 def test_two_browsers_of_one_address_show_the_same(browser: Browser, filled: Filled) -> None:

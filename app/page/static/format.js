@@ -99,6 +99,15 @@ export function referenceOf(corpus, all) {
   return newest ? corpus.name : `${corpus.name}:${corpus.number}`;
 }
 
+/** A value of JSON as Python writes it. */
+export function pythonOf(value) {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(pythonOf).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${pythonOf(each)}`).join(", ")}}`;
+}
+
 /** Quote for a POSIX shell. */
 export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

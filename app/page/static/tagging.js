@@ -1,7 +1,7 @@
 // Tagging for the playground: from what was typed to spans, and the same call in other languages.
 
 import { call } from "./api.js";
-import { quoted } from "./format.js";
+import { pythonOf, quoted } from "./format.js";
 import { spanKey, spansOf } from "./components/spans.js";
 
 const ALTERNATIVES = 5;
@@ -20,7 +20,7 @@ const ALTERNATIVES = 5;
  * @property {boolean} words Whether the spans are words of text without spaces.
  */
 
-/** What was typed, as the body of a request: lines of text, or rows of tokens. */
+/** What was typed, as the body of a request: lines of text, or rows of tokens. Throws if a token is no JSON. */
 export function given(typed, takesText) {
   return takesText ? { text: typed.split("\n").filter((line) => line.trim() !== "") } : { sentences: sentencesOf(typed) };
 }
@@ -82,11 +82,11 @@ export function asCode(model, typed, takesText) {
   const body = takesText ? { text: typed } : given(typed, false);
   const request = JSON.stringify({ model, ...body, output: "spans" });
   const python = takesText
-    ? `Client(${JSON.stringify(location.origin)}).model(${JSON.stringify(model)}).tag_text(${JSON.stringify(typed)}).spans`
-    : `Client(${JSON.stringify(location.origin)}).tag(${JSON.stringify(model)}, ${JSON.stringify(body.sentences)})`;
+    ? `for span in client.tag_text(${pythonOf(model)}, ${pythonOf(typed)}):\n    print(span.text, span.label, span.start, span.end)`
+    : `print(client.tag(${pythonOf(model)}, ${pythonOf(body.sentences)}).tags)`;
   return {
     curl: `curl --fail-with-body ${location.origin}/tag -H 'Content-Type: application/json' \\\n  -d ${quoted(request)}`,
-    Python: `from tagsmith import Client\n\n${python}`,
+    Python: `from tagsmith import Client\n\nclient = Client(${pythonOf(location.origin)})\n${python}`,
     "Command line": `printf '%s\\n' ${quoted(typed)} | tagsmith tag ${model}`,
   };
 }
@@ -106,10 +106,18 @@ function distinct({ spans, probabilities }) {
 function sentencesOf(typed) {
   const sentences = typed.split(/\n[ \t]*\n/).map((block) =>
     block.split("\n").map((line) => line.trim()).filter(Boolean).map((line) =>
-      (line.startsWith("{") ? JSON.parse(line) : line.split(/\s+/))));
+      (line.startsWith("{") ? objectOf(line) : line.split(/\s+/))));
   const filled = sentences.filter((each) => each.length > 0);
   const plain = filled.flat().every((columns) => Array.isArray(columns) && columns.length === 1);
   return plain ? filled.map((sentence) => sentence.flat()) : filled;
+}
+
+function objectOf(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new Error(`This is not a JSON object: ${line}`);
+  }
 }
 
 function least(marginals, start, stop) {

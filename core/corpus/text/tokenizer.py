@@ -59,13 +59,13 @@ class Tokenizer:
 
     @classmethod
     def of(cls, given: object) -> "Tokenizer":
-        """Return the tokenizer of a name, of a record or of JSON text; raise ValueError, which says what is wrong."""
+        """Return the tokenizer of a name, of a record or of JSON text; raise ValueError with the reason."""
         if isinstance(given, Tokenizer):
             return given
         if isinstance(given, str) and given.lstrip().startswith("{"):
             try:
                 given = json.loads(given)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ValueError(f"{_EXPECTED} The value is not valid JSON.") from None
         if isinstance(given, str):
             given = {"kind": given}
@@ -88,7 +88,7 @@ class Tokenizer:
             or (kind == "pattern" and version < VERSION)
         ):
             raise ValueError(f"Version {version!r} of {kind} is unknown. The newest is {VERSION}.")
-        if not isinstance(clitics, (list, tuple)) or not all(part in CLITICS for part in clitics):
+        if not isinstance(clitics, (list, tuple)) or not all(isinstance(part, str) and part in CLITICS for part in clitics):
             raise ValueError(f"Clitics can be {', '.join(sorted(CLITICS))}.")
         if clitics and (kind != "words" or version < VERSION):
             raise ValueError("Only words of version 2 have clitics.")

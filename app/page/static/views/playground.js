@@ -28,11 +28,11 @@ export async function show(box, { query }, signal) {
   const state = { model: wanted, other: query.get("with") ?? "", typed: query.get("text") ?? "", takesText: true };
   let timer = null;
   let running = new AbortController();
+  let choosing = new AbortController();
 
   const input = h("textarea", { id: "text", rows: "4", spellcheck: "false", value: state.typed, oninput: () => {
     state.typed = input.value;
     note({ text: state.typed });
-    code.update();
     clearTimeout(timer);
     timer = setTimeout(run, TYPING_MS);
   } });
@@ -51,22 +51,20 @@ export async function show(box, { query }, signal) {
     output, why, h("details", { class: "panel" }, h("summary", {}, "Copy as curl, Python or command line"), code.element));
   await changed();
 
-  function body() {
-    return tagging.given(state.typed, state.takesText);
-  }
-
   async function changed() {
     note({ model: state.model });
     const before = state.example;
+    choosing.abort();
+    choosing = new AbortController();
+    const { signal: current } = choosing;
     try {
-      const version = await resolve(state.model, signal);
+      const version = await resolve(state.model, AbortSignal.any([signal, current]));
       const signature = signatureOf(version);
       state.takesText = signature.text;
       state.example = signature.example ? tagging.typedOf(signature.example, signature.text) : signature.text ? EXAMPLE : "";
-      hint.textContent = signature.text ? ""
-        : `One token per line, with the columns ${signature.columns.join(", ")}; an empty line between sentences.`;
+      hint.textContent = signature.text ? "" : `${tokensOf(signature)}; an empty line between sentences.`;
     } catch (error) {
-      fill(output, fault(error));
+      if (!current.aborted) fill(output, fault(error));
       return;
     }
     // What was typed stays; an example gives way to that of the other model.
@@ -74,7 +72,6 @@ export async function show(box, { query }, signal) {
       state.typed = state.example;
       input.value = state.typed;
     }
-    code.update();
     await run();
   }
 
@@ -87,36 +84,33 @@ export async function show(box, { query }, signal) {
       fill(output, h("p", { class: "quiet" }, state.takesText ? "Type some text." : "Type some tokens, one per line."));
       return;
     }
+    const { typed, takesText } = state;
     try {
-      const request = body();
+      const request = tagging.given(typed, takesText);
+      code.update();
       const results = await Promise.all([state.model, state.other].filter(Boolean)
         .map((reference) => tagging.tag(reference, request, current)));
       if (current.aborted || signal.aborted) return;
-      draw(results, request);
+      draw(results, request, takesText ? typed.split("\n") : null);
     } catch (error) {
       if (!current.aborted) fill(output, fault(error));
     }
   }
 
-  function draw(results, request) {
+  /** Show what was found. `typed` has the lines that were tagged; null for rows of tokens. */
+  function draw(results, request, typed) {
     const [first, second] = results;
     const both = second !== undefined;
     fill(output, h("div", { class: both ? "sides" : "" }, ...results.map((mine, side) => {
       const others = side === 0 ? second : first;
       const title = h("h2", {}, mine[0].reference);
       return h("section", { class: "panel tagged", "aria-label": `Tagged by ${mine[0].reference}` },
-        title, ...lines(mine.map((each, i) => marked({
+        title, ...lines(typed, mine.map((each, i) => marked({
           ...each, spans: both ? differing(each.spans, others[i]?.spans ?? []) : each.spans,
           onToken: each.words ? undefined : (token) => explain(each, request, i, token),
         }))), both && differences(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
           "This trainer gives no probabilities."), legend(mine), both ? null : alternatives(mine));
     })));
-  }
-
-  /** The tagged lines, with the empty lines between them. */
-  function lines(drawn) {
-    if (!state.takesText) return drawn;
-    return state.typed.split("\n").map((line) => (line.trim() === "" ? h("div", { class: "marked" }, " ") : drawn.shift()));
   }
 
   async function explain(tagged, request, sentence, token) {
@@ -142,6 +136,16 @@ async function firstWithText(known, signal) {
     if (signature.text) return reference;
   }
   return offered[0];
+}
+
+/** What the tokens of a model are that does not take text. */
+function tokensOf({ columns }) {
+  return columns.length === 0 ? "One JSON object per token and line" : `One token per line, with the columns ${columns.join(", ")}`;
+}
+
+/** The tagged lines, with the empty lines between them. */
+function lines(typed, drawn) {
+  return typed?.map((line) => (line.trim() === "" ? h("div", { class: "marked" }, " ") : drawn.shift())) ?? drawn;
 }
 
 function differences(mine, others) {

@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { field, fill, h, select } from "../dom.js";
-import { corpusName, number, quoted, referenceOf, seconds } from "../format.js";
+import { corpusName, number, pythonOf, quoted, referenceOf, seconds } from "../format.js";
 import { noCorpus } from "../components/empty.js";
 import { snippets } from "../components/snippets.js";
 import { fault } from "../components/toast.js";
@@ -32,6 +32,7 @@ export async function show(box, { query }, signal) {
   /** @type {Record<string, string>} Faults by JSON pointer. */
   let faults = {};
   let timer = null;
+  let checking = new AbortController();
 
   const form = h("form", { class: "train-form", onsubmit: start });
   const verdict = h("div", { class: "verdict", "aria-live": "polite" });
@@ -47,7 +48,7 @@ export async function show(box, { query }, signal) {
     const trainer = kinds.find((each) => each.kind === state.trainer);
     fill(form,
       field("Corpus", select(usable.map((each) => [each.id, `${corpusName(each)} (${number(each.sentences)} sentences)`]),
-        state.corpus, (value) => { set({ corpus: value }); note({ corpus: value }); }), fieldFault("/corpus")),
+        state.corpus, chooseCorpus), fieldFault("/corpus")),
       field("Model name", h("input", { value: state.model, pattern: NAME, required: true, autocomplete: "off", spellcheck: "false",
         maxlength: "64", oninput: (event) => set({ model: event.target.value }) }), { hint: "Small letters, digits, and - _ .", ...fieldFault("/model") }),
       field("Features", select(sets.map((each) => [each.name, each.name]), state.preset,
@@ -64,6 +65,13 @@ export async function show(box, { query }, signal) {
         text("Seed", "seed", "1 by default.", "/seed", "numeric"),
         ...(trainer?.fields ?? []).filter((each) => each.name !== "kind").filter(simple).map(trainerField))),
       verdict, h("div", { class: "buttons" }, submit));
+  }
+
+  /** The corpus of a training is not its dev set too. */
+  function chooseCorpus(value) {
+    set({ corpus: value, ...(state.dev === value ? { dev: "0.1" } : {}) });
+    note({ corpus: value });
+    drawForm();
   }
 
   function text(label, key, hint, pointer, inputmode = "text") {
@@ -111,12 +119,15 @@ export async function show(box, { query }, signal) {
   }
 
   async function check() {
+    checking.abort();
+    checking = new AbortController();
+    const current = AbortSignal.any([signal, checking.signal]);
     try {
-      const told = await call("/jobs/validate", { method: "POST", body: spec(), signal });
+      const found = await call("/jobs/validate", { method: "POST", body: spec(), signal: current });
       clear();
-      fill(verdict, estimate(told.estimate));
+      fill(verdict, estimate(found.estimate));
     } catch (error) {
-      if (!signal.aborted) refused(error);
+      if (!current.aborted) refused(error);
     }
   }
 
@@ -153,9 +164,9 @@ export async function show(box, { query }, signal) {
   }
 }
 
-function estimate(told) {
-  const time = told.seconds === null ? "" : `, about ${seconds(told.seconds)} by the speed of earlier jobs`;
-  return h("p", { class: "good" }, `Ready to start: ${number(told.tokens)} tokens over all passes${time}.`);
+function estimate(found) {
+  const time = found.seconds === null ? "" : `, about ${seconds(found.seconds)} by the speed of earlier jobs`;
+  return h("p", { class: "good" }, `Ready to start: ${number(found.tokens)} tokens over all passes${time}.`);
 }
 
 /** A model name from the name of a corpus. */
@@ -188,11 +199,10 @@ function plain(text = "") {
 
 function asCode(spec) {
   const json = JSON.stringify(spec, null, 2);
-  const { kind, ...rest } = spec;
   return {
     JSON: json,
     curl: `curl --fail-with-body ${location.origin}/jobs -H 'Content-Type: application/json' \\\n  -d ${quoted(JSON.stringify(spec))}`,
-    Python: `from tagsmith import Client\n\nclient = Client(${JSON.stringify(location.origin)})\nclient.wait(client.${kind}(${pythonOf(rest)}).id)`,
+    Python: `from tagsmith import Client\n\nclient = Client(${pythonOf(location.origin)})\njob = client.train(${argumentsOf(spec)})\njob.watch()`,
     "Command line": `tagsmith train ${quoted(spec.corpus)} ${optionsOf(spec).join(" ")}`,
   };
 }
@@ -208,7 +218,10 @@ function optionsOf(spec) {
     ...paths.map(([path, value]) => `--set ${quoted(`${path}=${value}`)}`), "--watch"].filter(Boolean);
 }
 
-/** JSON as a Python literal. */
-function pythonOf(value) {
-  return JSON.stringify(value, null, 4).replace(/\btrue\b/g, "True").replace(/\bfalse\b/g, "False").replace(/\bnull\b/g, "None");
+/** The spec as arguments of the Python client's `train`. */
+function argumentsOf({ kind, model, corpus, dev, trainer, features: { preset, ...features }, ...others }) {
+  const alone = Object.keys(trainer).length === 1;
+  const named = { preset, trainer: alone ? trainer.kind : trainer, ...(dev ? { dev: dev.corpus ?? dev.fraction } : {}),
+    ...(Object.keys(features).length > 0 ? { features } : {}), ...others };
+  return [pythonOf(model), pythonOf(corpus), ...Object.entries(named).map(([name, value]) => `${name}=${pythonOf(value)}`)].join(", ");
 }

@@ -191,7 +191,11 @@ def test_no_pattern_takes_more_than_linear_time(pattern: str) -> None:
         ({"kind": "words", "version": 3}, "newest is 2"),
         ({"kind": "words", "colour": 1}, "Give words"),
         ({"kind": "words", "clitics": ["x"]}, "Clitics can be"),
+        ({"kind": "words", "clitics": [[]]}, "Clitics can be"),
+        ({"kind": [], "clitics": {}}, "Give words"),
+        ({"kind": "words", "sentences": []}, "Sentences can be"),
         ("{", "not valid JSON"),
+        ('{"kind":' * 100_000, "not valid JSON"),
         (5, "Give words"),
     ],
 )
