@@ -36,7 +36,8 @@ class CRF(SequenceEstimator):
     c1, c2 : strength of the L1 and L2 penalties (lbfgs; l2sgd takes `c2`).
     max_iterations : the most iterations.
     num_memories : past steps that lbfgs uses.
-    period, delta : stop when `period` iterations improve the objective by less than `delta` (lbfgs, l2sgd).
+    period, delta : stop when the objective improves by less than `delta` in `period` iterations (lbfgs, which takes the
+        mean of the last ten; l2sgd).
     pa_type, c, error_sensitive, averaging : the variant of pa, its aggressiveness, whether the cost grows with the
         number of wrong labels, and whether weights are averaged.
     variance, gamma : initial variance of a weight, and weight of the loss against change (arow).

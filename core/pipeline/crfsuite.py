@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tagsmith.core.learn.run.progress import Progress
-from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.inspection import attribute_names
 from tagsmith.core.model.model import SparseModel
 from tagsmith.core.model.tagger import Sentence, Tagger, score
@@ -25,7 +25,7 @@ LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
 def spec_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate options of CRFsuite, of which those that are None are left at their defaults, to a spec.
+    """Translate options of CRFsuite to a spec. Options that are None keep CRFsuite's default.
 
     CRFsuite minimises loss + c1 |w| + c2 |w|^2; ours has l2 / 2 as the factor of |w|^2.
     """
@@ -55,7 +55,7 @@ def _existing(every: bool | None) -> str:
 
 
 def _lbfgs(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """With `c1` this is OWL-QN. CRFsuite looks at the gain of `period` iterations, our trainers at that of one."""
+    """With `c1` this is OWL-QN. CRFsuite's `delta` is the gain of `period` iterations, our tolerance that of one."""
     c1, c2 = float(given.get("c1", 0.0)), float(given.get("c2", 1.0))
     kind = {"kind": "owlqn", "l1": c1} if c1 > 0 else {"kind": "lbfgs"}
     if c1 < 0:
@@ -189,21 +189,27 @@ class CrfTagger:
             raise ValueError(
                 f"The sequence has {len(self._sequence)} tokens, but there are {len(yseq)} labels."
             )
-        tagger, coded = self._tagger, self._tagger.code([self._sequence])
-        best = decode(tagger, coded, DecodingOptions(probabilities=True))
-        scratch = tagger.scratch(coded.longest)
-        score(tagger.weights, coded, 0, len(yseq), scratch)
-        scores, transitions = scratch.scores.reshape(-1, tagger.width), tagger.model.transitions
-        numbers = {label: number for number, label in enumerate(tagger.labels)}
-
-        def total(labels: Sequence[int]) -> float:
-            steps = transitions[list(labels[:-1]), list(labels[1:])]
-            return float(scores[range(len(labels)), list(labels)].sum(dtype=float) + steps.sum(dtype=float))
-
+        numbers = {label: number for number, label in enumerate(self._tagger.labels)}
+        unknown = set(yseq) - numbers.keys()
+        if unknown:
+            raise ValueError(f"The model has no label {min(unknown)!r}. It has: {', '.join(numbers)}.")
         if not len(yseq):
             return 1.0
-        distance = total([numbers[label] for label in yseq]) - total(best.labels.tolist())
-        return exp(log(float(best.probabilities[0])) + distance)
+        labels = [numbers[label] for label in yseq]
+        scores, transitions = self._scores(), self._tagger.model.transitions.astype(np.float64)
+        sums = scores[0]
+        for row in scores[1:]:
+            sums = np.logaddexp.reduce(sums[:, None] + transitions, axis=0) + row
+        own = scores[range(len(labels)), labels].sum() + transitions[labels[:-1], labels[1:]].sum()
+        return exp(own - np.logaddexp.reduce(sums))
+
+    def _scores(self) -> NDArray[np.float64]:
+        """Return the score of each label at each token of the sequence that is set."""
+        tagger, coded = self._tagger, self._tagger.code([self._sequence])
+        scratch = tagger.scratch(coded.longest)
+        score(tagger.weights, coded, 0, len(self._sequence), scratch)
+        rows = scratch.scores.reshape(-1, tagger.width)[: len(self._sequence), : len(tagger.labels)]
+        return rows.astype(np.float64)
 
     def info(self) -> CrfInfo:
         """Return the labels, attributes and weights of the model."""

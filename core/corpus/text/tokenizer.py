@@ -88,7 +88,9 @@ class Tokenizer:
             or (kind == "pattern" and version < VERSION)
         ):
             raise ValueError(f"Version {version!r} of {kind} is unknown. The newest is {VERSION}.")
-        if not isinstance(clitics, (list, tuple)) or not all(isinstance(part, str) and part in CLITICS for part in clitics):
+        if not isinstance(clitics, (list, tuple)) or not all(
+            isinstance(part, str) and part in CLITICS for part in clitics
+        ):
             raise ValueError(f"Clitics can be {', '.join(sorted(CLITICS))}.")
         if clitics and (kind != "words" or version < VERSION):
             raise ValueError("Only words of version 2 have clitics.")

@@ -223,6 +223,10 @@ def test_the_tagger_has_the_methods_of_crfsuites(tmp_path: Path) -> None:
         assert tagger.marginal(gold[0], 0) == pytest.approx(theirs.marginal(gold[0], 0), abs=1e-3)
     with pytest.raises(ValueError, match="tokens, but there are 1 labels"):
         tagger.probability(["x"])
+    with pytest.raises(ValueError, match="no label 'nothing'"):
+        tagger.probability(["nothing"] * len(tagger.tag()))
+    tagger.set(X[0] * 1000)
+    assert tagger.probability(tagger.tag()) < 1e-9
     assert tagger.info().header["num_labels"] == str(len(tagger.labels()))
     tagger.dump(tmp_path / "dump")
     assert "length --> " in (tmp_path / "dump").read_text()
