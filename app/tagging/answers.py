@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagsmith.app.tagging import texts
 from tagsmith.app.tagging.serving import Served
 from tagsmith.app.tagging.source import Source, refused
 from tagsmith.app.tagging.spans import entry_spans, sequences
@@ -22,6 +21,7 @@ from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
 from tagsmith.core.model.decoding import Decoded, DecodingOptions, decode
 from tagsmith.core.model.explanation import explain
 from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.core.model.use.words import words_in
 from tagsmith.wire import TagConstraints, TagRequest
 
 #: Maximum work per response: tokens times labels times sequences. This takes one core some seconds.
@@ -69,11 +69,11 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
     tags = tagger.named(tagger.decode(coded) if decoded is None else decoded.labels)
     if request.text is not None:
         made |= _of_texts(request, source, coded, tags, bounds)
-    if request.output == "tags":
+    if request.wants_tags:
         made["tags"] = _cut(tags, bounds)
-    elif request.output == "spans":
+    if request.wants_spans:
         made["spans"] = _spans(tagger, source, coded, tags, decoded if request.marginals else None)
-    else:
+    if request.output == "conll":
         sentences = _cut(list(chain.from_iterable(source.chains)), bounds)
         made["conll"] = conll(sentences, _cut(tags, bounds), source.name)
     if decoded is None:
@@ -87,8 +87,7 @@ def _told(served: Served, request: TagRequest, source: Source, coded: Coded) -> 
         made["labels"] = tagger.labels
         made["distributions"] = _cut(decoded.distributions, bounds)
     if request.nbest > 1:
-        spans = request.output == "spans"
-        made["nbest"] = list(sequences(tagger, source, coded, decoded, request.nbest, spans=spans))
+        made["nbest"] = list(sequences(tagger, source, coded, decoded, request))
     if request.explain is not False:
         made["explain"] = list(_explanations(tagger, coded, decoded, places, bounds))
     return made
@@ -100,7 +99,7 @@ def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) 
         posterior=request.decode == "posterior",
         probabilities=request.marginals,
         distributions=request.distributions or request.explain is not False,
-        spans=request.marginals and request.output == "spans",
+        spans=request.marginals and request.wants_spans,
     )
     _check_size(tagger, wanted, request, int(coded.offsets[-1]))
     if request.text is not None and request.constraints is not None and request.constraints.tags is not None:
@@ -139,13 +138,14 @@ def _of_texts(
 ) -> dict[str, Any]:
     """Return the words or tokens of each text, their offsets, and its sentences."""
     ranges = source.sentence_ranges()
+    tokens = _cut(list(chain.from_iterable(source.chains)), bounds)
     if source.words:
-        found = texts.words_in(request.texts, source.sentences, _cut(tags, coded.offsets.tolist()))
+        found = words_in(request.texts, source.sentences, _cut(tags, coded.offsets.tolist()))
         words, offsets = [each.words for each in found], [each.offsets for each in found]
-        return {"words": words, "offsets": offsets, "sentences": ranges}
-    tokens = list(chain.from_iterable(source.chains))
+        made = {"words": words, "offsets": offsets, "sentences": ranges}
+        return {**made, "tokens": tokens} if request.wants_tags else made
     places = [place for each in source.sentences for place in zip(each.starts, each.stops, strict=True)]
-    return {"tokens": _cut(tokens, bounds), "offsets": _cut(places, bounds), "sentences": ranges}
+    return {"tokens": tokens, "offsets": _cut(places, bounds), "sentences": ranges}
 
 
 def _spans(

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
-from tagsmith.core.corpus.labels.segmentation import is_coding
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.model.use.text import TextSentence, sentences_of, tokenizer_of
+from tagsmith.core.model.use.words import joins_words
 from tagsmith.wire import TagRequest, TokenizerSpec
 
 
@@ -47,7 +47,7 @@ class Source:
             [0, *np.cumsum(counts).tolist()],
             sentences,
             request.texts,
-            words=tokenizer.kind == "characters" and is_coding(tagger.labels),
+            words=joins_words(tokenizer, tagger.labels),
         )
 
     @property

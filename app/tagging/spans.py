@@ -11,6 +11,7 @@ from tagsmith.app.tagging.source import Source
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import Decoded
 from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.wire import TagRequest
 
 #: The tags of one sentence.
 Tags = Sequence[str]
@@ -57,22 +58,21 @@ def _text_of(tokens: Sequence[Any]) -> dict[str, str]:
 
 
 def sequences(
-    tagger: Tagger, source: Source, coded: Coded, decoded: Decoded, count: int, *, spans: bool
+    tagger: Tagger, source: Source, coded: Coded, decoded: Decoded, request: TagRequest
 ) -> Iterator[dict[str, Any]]:
-    """Yield the most probable sequences of each entry: tags, or spans."""
+    """Yield the most probable sequences of each entry: their tags, unless only spans are wanted, and spans."""
     rows = [tagger.named(path) for path in decoded.paths]
     bounds = list(pairwise(coded.offsets.tolist()))
     for entry, (first, last) in enumerate(pairwise(source.entries)):
-        choices, logs = _joined(decoded, first, last, count)
+        choices, logs = _joined(decoded, first, last, request.nbest)
         tags = [
             [rows[row][slice(*bounds[first + i])] for i, row in enumerate(each)] for each in choices.tolist()
         ]
-        if spans:
-            found: dict[str, Any] = {
-                "spans": [entry_spans(tagger.labels, source, entry, own) for own in tags]
-            }
-        else:
-            found = {"tags": [[tag for sentence in own for tag in sentence] for own in tags]}
+        found: dict[str, Any] = {}
+        if request.output != "spans":
+            found["tags"] = [[tag for sentence in own for tag in sentence] for own in tags]
+        if request.wants_spans:
+            found["spans"] = [entry_spans(tagger.labels, source, entry, own) for own in tags]
         yield {**found, "probabilities": np.exp(logs).tolist()}
 
 

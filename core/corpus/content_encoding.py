@@ -214,7 +214,7 @@ class _Recognised:
     def feed(self, data: bytes) -> Iterator[bytes]:
         if self._codec is None:
             data = self._head = self._head + data
-            if len(data) < _MAGIC_BYTES:
+            if any(magic.startswith(data) for magic in self._magic):
                 return
             self._codec = self._chosen()
         yield from self._codec.feed(data)
@@ -237,8 +237,6 @@ _MAGIC: dict[bytes, type[_Codec]] = {
     b"\xfd7zXZ\x00": _Xz,
     ZIP_MAGIC: _Zip,
 }
-_MAGIC_BYTES = max(map(len, _MAGIC))
-
 
 _CODECS: dict[str, type[_Identity] | type[_Gzip] | type[_Zstd]] = {
     "": _Identity,

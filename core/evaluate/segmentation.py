@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tagsmith.core.base.arrays import Ids, Places
 from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.corpus.labels.chunks import codes_chunks
 from tagsmith.core.corpus.labels.segmentation import codes_words, word_starts
 from tagsmith.core.evaluate import spans
-from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.evaluate.spans import Metrics, ScoreName
 from tagsmith.core.features.lexicon.trie import Trie
 
 _WORDS = ("B-W", "I-W")
@@ -31,10 +32,15 @@ class VocabularyScore:
     in_vocabulary_recall: float
 
 
+def score_name(names: Sequence[str]) -> ScoreName:
+    """Choose the score to compare by: F1 if the labels encode chunks or words, otherwise token accuracy."""
+    return "f1" if codes_chunks(names) or codes_words(names) else "accuracy"
+
+
 def evaluate(names: Sequence[str], gold: Ids, predicted: Ids, offsets: Places) -> Metrics:
     """Score labels: by words if they encode words, else by spans. Accuracy is always that of labels."""
     if not codes_words(names):
-        return spans.evaluate(names, gold, predicted, offsets)
+        return replace(spans.evaluate(names, gold, predicted, offsets), score=score_name(names))
     found = spans.evaluate(
         _WORDS, _as_words(names, gold, offsets), _as_words(names, predicted, offsets), offsets
     )

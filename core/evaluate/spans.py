@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.corpus.labels.chunks import ChunkRules, Flags, boundaries, with_pauses
+
+ScoreName = Literal["f1", "accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class Metrics:
     sentences: int
     sentences_correct: int
     by_type: dict[str, SpanScore]
+    #: The score that passes and runs are compared by.
+    score: ScoreName = "f1"
+
+    @property
+    def value(self) -> float:
+        """The value of that score."""
+        return self.f1 if self.score == "f1" else self.accuracy
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

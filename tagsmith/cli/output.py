@@ -19,8 +19,7 @@ SPARK_POINTS = 12
 SHORT_ID = 6
 #: Wide enough that nothing is cut when output goes to a file.
 FILE_WIDTH = 10_000
-#: Spans per token above which labels are classes of single tokens, such as parts of speech. Chunking has 0.5.
-PLAIN_LABELS = 0.75
+_SCORE_NAMES = {"f1": "F1"}
 
 STATE_STYLES = {
     "succeeded": "green",
@@ -196,13 +195,10 @@ def state(name: str) -> str:
 
 
 def score_of(metrics: dict[str, Any] | None) -> tuple[str, float] | None:
-    """Return the name and the value of the score that matters: F1 if the labels mark spans, else accuracy."""
-    if not metrics or "accuracy" not in metrics:
-        return None if not metrics or "f1" not in metrics else ("F1", float(metrics["f1"]))
-    spans, tokens = int(metrics.get("gold") or 0), int(metrics.get("tokens") or 1)
-    if spans > PLAIN_LABELS * tokens:
-        return "accuracy", float(metrics["accuracy"])
-    return "F1", float(metrics.get("f1") or 0.0)
+    """Return the name and the value of the score that runs are compared by: F1 of spans or accuracy of tokens."""
+    name = (metrics or {}).get("score", "f1")
+    value = (metrics or {}).get(name)
+    return None if value is None else (_SCORE_NAMES.get(name, name), float(value))
 
 
 def types_of(metrics: dict[str, Any] | None) -> dict[str, dict[str, Any]]:

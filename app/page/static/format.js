@@ -79,12 +79,12 @@ export function shortId(id) {
 
 /** The score that runs are compared by, in percent: F1 of spans, or accuracy of tokens. */
 export function scoreOf(metrics) {
-  return typeof metrics?.f1 === "number" && (metrics.gold ?? 1) > 0 ? metrics.f1 : metrics?.accuracy;
+  return metrics?.[metrics.score ?? "f1"] ?? metrics?.accuracy;
 }
 
 /** The name of that score. */
 export function scoreName(metrics) {
-  return typeof metrics?.f1 === "number" && (metrics.gold ?? 1) > 0 ? "F1" : "accuracy";
+  return typeof metrics?.f1 === "number" && metrics.score !== "accuracy" ? "F1" : "accuracy";
 }
 
 /** A corpus as `name:2`, or its name. */

@@ -9,12 +9,12 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.steps import mapped
+from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.resources import JobResources
 from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
-from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Seed
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import evaluation, warm

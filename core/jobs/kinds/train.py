@@ -10,12 +10,12 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.resources import JobResources, chunks_of
 from tagsmith.core.jobs.runner_interface import JobRun, JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus, DevFraction, JobSpec, Promotion
-from tagsmith.core.learn.run.loop import score_name
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
 from tagsmith.core.pipeline.experiments.compare import thinned

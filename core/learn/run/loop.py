@@ -9,12 +9,10 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from tagsmith.core.corpus.labels.chunks import codes_chunks
-from tagsmith.core.corpus.labels.segmentation import codes_words
 from tagsmith.core.evaluate.segmentation import evaluate
 from tagsmith.core.evaluate.spans import Metrics
 from tagsmith.core.learn.problem.problem import Problem
@@ -25,8 +23,6 @@ from tagsmith.core.learn.run.stopping import FlatStop, StopReason, is_flat
 from tagsmith.core.learn.trainers.base import Diverged, Report, State, Trainer
 from tagsmith.core.learn.weights.rows import census
 from tagsmith.core.learn.weights.scoring import Weights
-
-ScoreName = Literal["f1", "accuracy"]
 
 #: A run has diverged if its objective is this many times that of all weights zero. Short runs with a bold learning rate
 #: can end above 1; runs that diverge end at thousands.
@@ -54,7 +50,7 @@ class Learned:
     @property
     def score(self) -> float | None:
         """The score that runs are compared by."""
-        return None if self.dev is None else score_of(self.dev, self.weights.problem.labels)
+        return None if self.dev is None else self.dev.value
 
 
 @dataclass
@@ -113,7 +109,7 @@ class _Run:
         if self.dev is None:
             return None
         self.metrics = _evaluate(weights, self.dev)
-        score = score_of(self.metrics, self.problem.labels)
+        score = self.metrics.value
         if self.passes > self.spec.trainer.selection_passes and score > self.best_score:
             self.best_score, self.best_pass = score, self.passes
             self.best = weights if self.spec.stop.keeps_best else None
@@ -276,16 +272,6 @@ def _refuse_worse_than_nothing(objective: float, problem: Problem) -> None:
             f"Training diverged: the objective is {objective:,.0f}, and {nothing:,.0f} without any training. Choose a "
             'smaller learning rate: leave `schedule.eta0` at "auto", or lower it.'
         )
-
-
-def score_name(labels: tuple[str, ...]) -> ScoreName:
-    """Choose the score: F1 if the labels encode chunks or words, otherwise token accuracy."""
-    return "f1" if codes_chunks(labels) or codes_words(labels) else "accuracy"
-
-
-def score_of(metrics: Metrics, labels: tuple[str, ...]) -> float:
-    """Return the score that passes and runs are compared by."""
-    return metrics.f1 if score_name(labels) == "f1" else metrics.accuracy
 
 
 def _evaluate(weights: Weights, dev: Problem) -> Metrics:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagsmith.core.corpus.labels.chunks import codes_chunks
-from tagsmith.core.corpus.labels.segmentation import is_coding
 from tagsmith.core.features.resolve import restored
 from tagsmith.core.model.use.usage import Usage
+from tagsmith.core.model.use.words import joins_words
 
 #: Examples for models that have none of their own.
 _TEXT, _CHARACTERS = "Ada Lovelace wrote to Charles Babbage in London.", "共同创造美好的新世纪"
@@ -36,7 +36,7 @@ def signature_of(header: Mapping[str, Any]) -> Signature:
     usage = Usage.of(header.get("usage", {}))
     named = usage.columns if len(usage.columns) == columns else map(str, range(columns))
     tokenizer = usage.tokenizer_for(None, labels) if columns == 1 else None
-    characters = tokenizer is not None and tokenizer.kind == "characters" and is_coding(labels)
+    characters = tokenizer is not None and joins_words(tokenizer, labels)
     if tokenizer is not None and (usage.text is not None or not usage.example):
         example: dict[str, Any] = {"text": usage.text or (_CHARACTERS if characters else _TEXT)}
     else:

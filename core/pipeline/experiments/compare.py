@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.learn.problem.information_gain import compile_selected
-from tagsmith.core.learn.run.loop import Learned, score_name
+from tagsmith.core.learn.run.loop import Learned
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.pipeline.experiments.series import Entry, EveryRunFailed, Series

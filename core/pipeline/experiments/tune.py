@@ -10,11 +10,12 @@ import numpy as np
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.learn.problem.information_gain import compile_selected
 from tagsmith.core.learn.problem.problem import compile_corpus
-from tagsmith.core.learn.run.loop import Learned, score_name
+from tagsmith.core.learn.run.loop import Learned
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.learn.run.stopping import PatienceStop

@@ -11,8 +11,9 @@ from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.conll import read_conll
 from tagsmith.core.corpus.synthetic.generate import generate
+from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.kinds.train import TrainSpec
-from tagsmith.core.learn.run.loop import Progress, score_name
+from tagsmith.core.learn.run.loop import Progress
 from tagsmith.core.learn.run.stopping import is_flat
 from tagsmith.core.learn.trainers.base import Diverged
 from tagsmith.core.model.file import save

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tagsmith.core.corpus.labels.segmentation import words_of
+from tagsmith.core.corpus.labels.segmentation import is_coding, words_of
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.model.use.text import TextSentence
 
 
@@ -13,6 +14,11 @@ class Words:
 
     words: list[str]
     offsets: list[tuple[int, int]]
+
+
+def joins_words(tokenizer: Tokenizer, labels: Sequence[str]) -> bool:
+    """Whether tokens are characters that the labels join into words."""
+    return tokenizer.kind == "characters" and is_coding(labels)
 
 
 def words_in(
