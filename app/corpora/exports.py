@@ -66,6 +66,6 @@ def _content(
 def _refuse_options(asked: Export) -> None:
     given = [*asked.options, *(["model"] if asked.model is not None else [])]
     if given:
-        reason = "has a meaning only with format"
+        reason = "Only with `format` is the corpus written anew. Give a format, or remove this."
         faults = [Fault(reason, parameter=name, type=FaultType.INCONSISTENT) for name in given]
         raise Invalid("The text as it came has no options.", faults, code="invalid_options")

@@ -103,7 +103,7 @@ def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) 
     )
     _check_size(tagger, wanted, request, int(coded.offsets[-1]))
     if request.text is not None and request.constraints is not None and request.constraints.tags is not None:
-        raise refused("tags are fixed for tokens of sentences, not of text", "/constraints/tags")
+        raise refused("Tags can be fixed for tokens, not for text. Send sentences.", "/constraints/tags")
     allowed = None
     if request.constraints is not None:
         allowed = allowed_by(_constraints(request.constraints), tagger.labels, coded.offsets)
@@ -127,7 +127,7 @@ def _check_size(tagger: Tagger, wanted: DecodingOptions, request: TagRequest, to
         cells = tokens * len(tagger.labels) * lists
         if asked and cells > MAX_CELLS:
             by = f"{tokens} tokens by {len(tagger.labels)} labels" + f" by {lists}" * (lists > 1)
-            reason = f"{by} are {cells} numbers; at most {MAX_CELLS} a request"
+            reason = f"{by} are {cells:,} numbers. Send at most {MAX_CELLS:,} per request."
             raise TooLarge(
                 "The request is too large.", [Fault(reason, pointer=f"/{name}")], code="too_many_tokens"
             )
@@ -167,14 +167,17 @@ def _explained(request: TagRequest, bounds: list[int]) -> list[tuple[int, int]]:
         return []
     count = bounds[-1] if request.explain is True else len(request.explain)
     if count > MAX_EXPLAINED:
-        fault = Fault(f"{count} tokens to explain; at most {MAX_EXPLAINED} a request", pointer="/explain")
+        fault = Fault(
+            f"There are {count:,} tokens to explain. Explain at most {MAX_EXPLAINED:,} per request.",
+            pointer="/explain",
+        )
         raise TooLarge("The request is too large.", [fault], code="too_many_tokens")
     lengths = [end - begin for begin, end in pairwise(bounds)]
     if request.explain is True:
         return [(i, token) for i, length in enumerate(lengths) for token in range(length)]
     for number, (i, token) in enumerate(request.explain):
         if not (0 <= i < len(lengths) and 0 <= token < lengths[i]):
-            reason = f"there is no token {token} in sentence {i}, from 0"
+            reason = f"There is no token {token} in sentence {i}. Both count from 0."
             raise refused(reason, f"/explain/{number}", FaultType.OUT_OF_RANGE)
     return request.explain
 

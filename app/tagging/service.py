@@ -221,15 +221,17 @@ def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[Fault]:
         for j, token in enumerate(sentence):
             place = f"/sentences/{i}/{j}"
             if not isinstance(token, (str, list, dict)):
-                reason = "must be a string, a list of strings or an object"
+                reason = "A token is a string, a list of strings or an object."
                 yield Fault(reason, pointer=place, type="string_type")
             elif isinstance(first, (str, list, dict)) and type(token) is not type(first):
-                reason = "tokens must be all strings, all lists of strings or all objects"
+                reason = "This token has another type than the first. Use one type for all."
                 yield Fault(reason, pointer=place, type=FaultType.MIXED_TYPES)
             elif isinstance(token, list):
                 for k, column in enumerate(token):
                     if not isinstance(column, str):
-                        yield Fault("must be a string", pointer=f"{place}/{k}", type="string_type")
+                        yield Fault(
+                            "A column of a token is a string.", pointer=f"{place}/{k}", type="string_type"
+                        )
 
 
 def _tokens(request: TagRequest) -> int:

@@ -37,7 +37,7 @@ class Source:
         """Return the sentences of a request, or those of its texts."""
         if request.text is None:
             if request.tokenizer is not None:
-                raise refused("has a meaning only with text", "/tokenizer")
+                raise refused("Only text is split by a tokenizer. Send text, or leave it out.", "/tokenizer")
             return cls(request.sentences, list(range(len(request.sentences) + 1)), [], [], words=False)
         tokenizer = tokenizer_of(tagger, _tokenizer(request.tokenizer))
         sentences = sentences_of(request.texts, tokenizer)

@@ -196,7 +196,7 @@ class _Zip:
                 return
             if len(files) != 1:
                 message = "Pack one file, or pairs of .txt and .ann files for format=brat."
-                fault = Fault(f"the archive has {len(files)} files")
+                fault = Fault(f"The archive has {len(files)} files.")
                 raise Invalid(
                     f"The archive does not hold one text. {message}", [fault], code="invalid_archive"
                 )

@@ -97,7 +97,7 @@ class InputChecks:
             self._lexicons.append(found.id)
 
     def version(self, reference: str, pointer: str) -> Target:
-        """Return the version that a reference names now. Held, retention cannot remove it from now on."""
+        """Return the version that a reference names now. It is held: retention does not remove it."""
         try:
             target = references.resolve(self.conn, reference, pointer)
             if self.holds:

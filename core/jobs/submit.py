@@ -58,7 +58,7 @@ def post(conn: Connection, spec: JobSpec, settings: Settings, origin: Origin | N
 
 
 def check(conn: Connection, spec: JobSpec, settings: Settings) -> CheckedJob:
-    """Check a spec as `post` does, without storing a job. This is a read."""
+    """Check a spec as `post` does, except for room in the queue, without storing a job. This is a read."""
     prepared = _prepare(spec, InputChecks(conn, settings, holds=False))
     stored = prepared.spec.model_dump(mode="json")
     speed = _recent_speed(conn, stored)

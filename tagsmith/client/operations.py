@@ -1,4 +1,4 @@
-"""The one list of what the clients can do: each line is a method of `Client` and of `AsyncClient`."""
+"""The methods that both clients make from calls: each line is one of `Client` and of `AsyncClient`."""
 
 from tagsmith.client.calls import aliases as alias_calls
 from tagsmith.client.calls import corpora as corpus_calls

@@ -39,7 +39,7 @@ class TaggedText:
     #: The tokens; the words for models that segment text into words.
     tokens: list[str]
     spans: list[Span]
-    #: First token of each sentence and the first after it.
+    #: First token of each sentence and the first after it. For models that segment text, tokens are characters here.
     sentences: list[tuple[int, int]]
     #: False if the trainer of the model does not fit probabilities: they only rank.
     calibrated: bool = True

@@ -235,6 +235,6 @@ def _printable(name: str) -> str:
 def _invalid_zip(reason: str) -> Invalid:
     return Invalid(
         "The archive is not a readable zip file. Create it again.",
-        [Fault(f"not a readable zip file: {reason}")],
+        [Fault(f"The zip file cannot be read: {reason}.")],
         code="invalid_archive",
     )

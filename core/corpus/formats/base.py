@@ -150,7 +150,7 @@ def parse(model: type[OptionsT], values: Mapping[str, object], format_name: str)
 def _fault(item: ErrorDetails, model: type[Options], format_name: str) -> Fault:
     reason = item["msg"]
     if item["type"] == "extra_forbidden":
-        reason = f"not an option of {format_name}; its options: {', '.join(model.model_fields)}"
+        reason = f"This is not an option of {format_name}. Its options are {', '.join(model.model_fields)}."
     return Fault(reason, parameter=str(item["loc"][0]) if item["loc"] else None, type=item["type"])
 
 

@@ -168,7 +168,7 @@ class BratReader:
     def _annotation(self, line: str, number: int, text: str) -> _Annotation | None:
         match = _ENTITY.fullmatch(line)
         if match is None:
-            raise ValueError("not an annotation; expected T1, tab, Type 0 5, tab, text")
+            raise ValueError("This is not an annotation. Write T1, tab, Type 0 5, tab, text.")
         name, kind, first, last, more, quoted = match.groups()
         if self._types and kind not in self._types:
             return None
@@ -278,7 +278,7 @@ def write_brat(corpus: Corpus) -> Iterator[bytes]:
     if corpus.labels is None:
         raise Invalid(
             "The corpus has no labels to write as annotations. Label it first.",
-            [Fault("no labels")],
+            [Fault("The corpus has no labels.")],
             code="not_labelled",
         )
     strings = tokens.vocabulary.strings()

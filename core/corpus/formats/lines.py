@@ -244,6 +244,6 @@ def empty_corpus() -> Invalid:
     """Return the error for a file without tokens."""
     return Invalid(
         "The corpus has no tokens. Provide at least one.",
-        [Fault("no token in the whole file", line=1)],
+        [Fault("The file has no token.", line=1)],
         code="empty_corpus",
     )

@@ -75,7 +75,7 @@ class CorpusReader:
             if not self._automatic or error.code != "invalid_corpus":
                 raise
             others = " or ".join(name for name in known_formats() if name != self.format)
-            message = f"{error.message} It was read as {self.format}: if it is {others}, give format=."
+            message = f"{error.message} It was read as {self.format}. If it is {others}, name the format."
             raise Invalid(message, error.faults, code=error.code) from None
 
     def _recognise(self, *, whole: bool) -> Reader:
@@ -193,7 +193,7 @@ def writing_options(
     entry = _format(format)
     given_for_reading = sorted(entry.reading_options & given.keys())
     if given_for_reading:
-        faults = [Fault("has a meaning for uploads only", parameter=name) for name in given_for_reading]
+        faults = [Fault("This option is for uploads only. Remove it.", parameter=name) for name in given_for_reading]
         raise Invalid("Some options are not for writing. Remove them.", faults, code="invalid_options")
     not_kept = {*LabelOptions.model_fields, *entry.reading_options}
     kept = {key: value for key, value in own.items() if key not in not_kept}
@@ -215,7 +215,7 @@ def _format(name: str) -> Format[Any]:
         known = ", ".join(known_formats())
         raise Invalid(
             f"Format {name!r} is unknown. Use one of: {known}.",
-            [Fault(f"unknown format; known: {known}")],
+            [Fault(f"The format is unknown. Use one of: {known}.")],
             code="unknown_format",
         )
     return entry
@@ -225,6 +225,6 @@ def _columns_only(format_name: str) -> Invalid:
     suitable = " or ".join(name for name, entry in _formats().items() if entry.holds_bags)
     return Invalid(
         f"Format {format_name} cannot hold tokens with named attributes. Use {suitable}.",
-        [Fault(f"{format_name} holds columns only")],
+        [Fault(f"{format_name} holds columns only.")],
         code="unwritable_value",
     )

@@ -212,7 +212,7 @@ def write_segmented(corpus: Corpus, tags: Tags) -> Iterator[bytes]:
     if labels is None or not segmentation.is_coding(names):
         raise Invalid(
             "The labels of the corpus do not code words. Choose another format.",
-            [Fault("labels are not those of coding 2, 4 or 6")],
+            [Fault("The labels are not those of coding 2, 4 or 6.")],
             code="not_segmented",
         )
     word_tags = [segmentation.split(name)[1] for name in names]

@@ -244,7 +244,7 @@ def recode(corpus: Corpus, coding: LabelCoding | None, *, repair: bool) -> Recod
         raise Invalid(
             "The labels are not in a known coding of chunks, so they cannot be converted or repaired. "
             "Leave out `labels` and `repair`.",
-            [Fault("tags other than those of iob1, iob2, bioes, bilou or bmes", parameter="labels")],
+            [Fault("The labels are not those of iob1, iob2, bioes, bilou or bmes.", parameter="labels")],
             code="unknown_label_coding",
         )
     if checked.fault_count and not repair:

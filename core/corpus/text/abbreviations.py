@@ -13,11 +13,11 @@ from tagsmith.core.base.arrays import Places
 from tagsmith.core.corpus.text import kinds as k
 from tagsmith.core.corpus.text.words import Kinds, Points
 
-#: Titles and the like: a word follows on the same line.
+#: Abbreviations that seldom end a sentence.
 _BEFORE_WORDS = frozenset(
     "Mr Mrs Ms Messrs Dr Drs Prof St Ste Rev Hon Gen Col Maj Capt Cmdr Lt Sgt Cpl Pvt Sen Rep Gov Pres Supt Det Adm "
     "Sr Sra Srta Sres Dn Dña Excmo Excma Ilmo Ud Uds Vd Vds Fdo Avda Ctra Dhr Mevr Mw Mej drs ir ing mr dr prof Jhr "
-    "Hr Hrn Frl Dipl Ing Mme Mlle Mgr vs vs. bzw ca geb Nov Dec Jan Feb Aug Sept Oct Mt Ft cf bijv resp vgl d.h "
+    "Hr Hrn Frl Dipl Ing Mme Mlle Mgr vs bzw ca geb Nov Dec Jan Feb Aug Sept Oct Mt Ft cf bijv resp vgl d.h "
     "Inc Corp Co Ltd Bros Jr Assn Dept Univ Cía etc enz usw".split()
 )
 #: What a number follows.

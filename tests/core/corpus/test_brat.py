@@ -147,9 +147,9 @@ def test_unlabelled_texts_need_no_annotations() -> None:
         ),
         ("T1\tX 3 4\t ", "T1: contains no token"),
         ("T1\tX 4 11\tdef ghi", "T1: crosses the end of a line of text"),
-        ("T1 X 0 3 abc", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
-        ("T1\tX -1 3\tabc", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
-        ("hello", "not an annotation; expected T1, tab, Type 0 5, tab, text"),
+        ("T1 X 0 3 abc", "This is not an annotation. Write T1, tab, Type 0 5, tab, text."),
+        ("T1\tX -1 3\tabc", "This is not an annotation. Write T1, tab, Type 0 5, tab, text."),
+        ("hello", "This is not an annotation. Write T1, tab, Type 0 5, tab, text."),
     ],
 )
 def test_an_annotation_that_cannot_stand_is_located(annotation: str, reason: str) -> None:
@@ -214,7 +214,7 @@ def test_a_directory_beyond_its_limit_is_not_read() -> None:
     "data", [b"", b"PK", b"PK\x05\x06", b"not a zip at all" * 10, b"PK\x05\x06" + b"\0" * 17]
 )
 def test_what_is_no_zip_is_refused(data: bytes) -> None:
-    assert refused(data)[0].reason.startswith("not a readable zip file: ")
+    assert refused(data)[0].reason.startswith("The zip file cannot be read: ")
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_a_hundred_faults_are_enough() -> None:
 
 @pytest.mark.parametrize("text", ["", "# only this\n", "\n\n", word("1-2", *"_" * 9)])
 def test_a_file_without_words_is_empty(text: str) -> None:
-    assert faults_of(text) == [(1, "no token in the whole file")]
+    assert faults_of(text) == [(1, "The file has no token.")]
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,13 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "segmented",
             {"codign": "4"},
             "codign",
-            "not an option of segmented; its options: labels, repair, labelled, tokenizer, coding, tags",
+            "This is not an option of segmented. Its options are labels, repair, labelled, tokenizer, coding, tags.",
         ),
         (
             "conll",
             {"coding": "4"},
             "coding",
-            "not an option of conll; its options: labels, repair, labelled, tokenizer, names, columns",
+            "This is not an option of conll. Its options are labels, repair, labelled, tokenizer, names, columns.",
         ),
     ],
 )

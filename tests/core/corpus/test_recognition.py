@@ -73,7 +73,7 @@ def test_a_faulty_text_is_not_taken_for_another_format(text: bytes, line: int) -
     with pytest.raises(Invalid) as caught:
         formats.read([text], "auto", max_line_bytes=1000)
     assert caught.value.faults[0].line == line
-    assert "give format=" in caught.value.message
+    assert "name the format" in caught.value.message
 
 
 def test_an_empty_text_is_refused_whatever_it_was_to_be() -> None:

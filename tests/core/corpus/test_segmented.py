@@ -144,8 +144,8 @@ def test_unlabelled_text_is_its_characters() -> None:
         (b"a b\n\xff\n", 2, "not UTF-8: byte 0xFF at byte 1"),
         (b"a\x00b\n", 1, "control byte 0x00 at byte 2"),
         (b"a\n" + b"b" * 101 + b"\n", 2, "longer than 100 bytes"),
-        (b" \n", 1, "no token in the whole file"),
-        (b"", 1, "no token in the whole file"),
+        (b" \n", 1, "The file has no token."),
+        (b"", 1, "The file has no token."),
     ],
 )
 def test_faults_are_located(data: bytes, line: int, reason: str) -> None:
