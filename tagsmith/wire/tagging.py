@@ -76,7 +76,9 @@ class TagOptions(WireRequest):
         "with a `pattern`. The default is the tokenizer of the model, which its signature shows.",
         examples=["blanks", {"pattern": "[A-Za-z]+|[0-9]+"}],
     )
-    output: Literal["tags", "spans", "conll"] = "tags"
+    output: Literal["tags", "spans", "both", "conll"] = Field(
+        "tags", description="One tag per token, labelled spans, both, or column text with tags."
+    )
     decode: Literal["viterbi", "posterior"] = Field(
         "viterbi",
         description="The most probable sequence of tags, or the one with the fewest expected wrong tags.",
@@ -89,6 +91,16 @@ class TagOptions(WireRequest):
         1, ge=1, le=100, description="Return this many most probable sequences, with their probabilities."
     )
     constraints: TagConstraints | None = None
+
+    @property
+    def wants_tags(self) -> bool:
+        """Whether the response has tags."""
+        return self.output in ("tags", "both")
+
+    @property
+    def wants_spans(self) -> bool:
+        """Whether the response has spans."""
+        return self.output in ("spans", "both")
 
 
 #: One of the two is required, and not both; a text of null counts as absent.
@@ -189,7 +201,9 @@ class TagSequences(BaseModel):
     """The most probable tag sequences of one sentence, best first."""
 
     tags: list[list[str]] = []
-    spans: list[list[TagSpan]] = Field([], description="Instead of tags, if `output` is spans.")
+    spans: list[list[TagSpan]] = Field(
+        [], description="Instead of tags if `output` is spans, beside them if it is both."
+    )
     probabilities: list[float]
 
 
@@ -231,7 +245,9 @@ class TagResponse(BaseModel):
     spans: list[list[TagSpan]] = []
     conll: str = Field("", description="One token per line: its columns and its tag.")
     words: list[list[str]] = Field([], description="For each text of characters, its words.")
-    tokens: list[list[str]] = Field([], description="For each other text, its tokens.")
+    tokens: list[list[str]] = Field(
+        [], description="For each text, its tokens; for a text of characters only if the response has tags."
+    )
     offsets: list[list[tuple[int, int]]] = Field(
         [], description="For each word or token, its first character in the text and the first after it."
     )
