@@ -1,9 +1,11 @@
 """Unknown names: the nearest known one is suggested, and the known ones are listed."""
 
+import doctest
 from typing import Any
 
 import pytest
 
+from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.suggest import MAX_LISTED, did_you_mean, unknown
 from tagsmith.core.jobs.kinds import parse_job
@@ -30,6 +32,11 @@ def fault(**fields: Any) -> tuple[str | None, str]:
 )
 def test_the_nearest_name_is_suggested(name: str, known: list[str], meant: str | None) -> None:
     assert did_you_mean(name, known) == meant
+
+
+def test_the_examples_of_the_module_are_true() -> None:
+    found = doctest.testmod(suggest)
+    assert (found.failed, found.attempted) == (0, 2)
 
 
 def test_a_long_list_and_a_long_name_are_cut() -> None:
