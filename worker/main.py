@@ -63,10 +63,15 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         signal.alarm(SHUTDOWN_S)
         context.stop.set()
 
+    def say_ready(**_: object) -> None:
+        if settings.worker_ready_file is not None:
+            settings.worker_ready_file.touch()
+
     def leave_logging_alone(**_: object) -> None:
         """Do nothing: Celery configures logging unless a receiver is connected to this signal."""
 
-    # Celery keeps only weak references to receivers. These two functions exist until this call returns.
+    # Celery keeps only weak references to receivers. These functions exist until this call returns.
+    signals.worker_ready.connect(say_ready)
     signals.worker_shutting_down.connect(stop)
     signals.setup_logging.connect(leave_logging_alone)
     reaping = reaper.start(context)

@@ -50,7 +50,7 @@ def run(sentences: int) -> int:
     with tempfile.TemporaryDirectory(prefix="tagsmith-demo-") as directory:
         settings = Settings.from_env({}, {"port": 0, "data_dir": Path(directory) / "data"})
         console.heading("Starting a private stack: SQLite, Redis, one worker, the API")
-        console.line("  (the first start on a machine compiles the kernels, about a minute)")
+        console.line("  (the first start on a machine compiles the kernels, one to two minutes)")
         stack = BackgroundStack(settings)
         with stack, Client(stack.url) as client:
             console.line(f"  ready at {stack.url} after {time.monotonic() - started_at:.1f} s")

@@ -25,6 +25,8 @@ class RunDir:
         self.state_path = self._path / "state.json"
         #: Temporary files of the children. The next start removes the files that a killed child leaves.
         self.scratch = data_dir / "tmp"
+        #: Exists when the first worker takes jobs.
+        self.worker_ready = self.scratch / "worker-1.ready"
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ REDIS_STOP_S = 10.0
 
 REDIS_START_S = 20.0
 #: The first start on a machine compiles every kernel.
-API_START_S = 300.0
+FIRST_START_S = 300.0
 #: If a child dies this often before the stack is ready, a restart does not help and the start fails.
 DEATHS_BEFORE_READY = 3
 POLL_S = 0.1
@@ -99,12 +99,6 @@ class Supervisor:
             self._child(settings, f"api-{n + 1}", command, API_STOP_S, pass_fds=(listener.fileno(),))
             for n in range(settings.api_processes)
         ]
-        # The first API process compiles the kernels. Processes that start later load them from the cache.
-        self._groups.append(apis)
-        apis[0].start()
-        await self._wait_for_api(url, apis[0])
-        for api in apis[1:]:
-            api.start()
         workers = [
             self._child(
                 self._worker_settings(settings, n),
@@ -114,21 +108,28 @@ class Supervisor:
             )
             for n in range(settings.workers)
         ]
-        # Groups stop in reverse order: insert before the API group, so that the API stops first.
-        self._groups.insert(-1, workers)
-        for worker in workers:
-            worker.start()
+        # Groups stop in reverse order: the API stops before the workers.
+        self._groups += [workers, apis]
+        # One process of each kind compiles its kernels. Processes that start later load them from the cache.
+        for first in (*apis[:1], *workers[:1]):
+            first.start()
+        await self._wait_for_api(url, apis[0])
+        if workers:
+            await self._wait_for_worker(workers[0])
+        for other in (*apis[1:], *workers[1:]):
+            other.start()
         self._rundir.write_state(
             {"url": url, "redis_url": settings.redis_url, "data_dir": str(settings.data_dir)}
         )
         self._welcome(url)
 
-    @staticmethod
-    def _worker_settings(settings: Settings, index: int) -> Settings:
+    def _worker_settings(self, settings: Settings, index: int) -> Settings:
         """Return the settings of one worker.
 
         The last `quick_workers` workers take only quick jobs, so that these do not wait. The first one takes all jobs.
         """
+        if index == 0:
+            return settings.replace(worker_ready_file=self._rundir.worker_ready)
         takes_all = max(1, settings.workers - settings.quick_workers)
         return settings if index < takes_all else settings.replace(worker_queues=queues.QUICK)
 
@@ -164,13 +165,20 @@ class Supervisor:
         notified = False
         started_at = time.monotonic()
         async with httpx.AsyncClient(timeout=2.0) as client:
-            async for _ in self._polls("the API", API_START_S, child):
+            async for _ in self._polls("the API", FIRST_START_S, child):
                 with contextlib.suppress(httpx.TransportError):
                     if (await client.get(f"{url}/readyz")).status_code == httpx.codes.OK:
                         return
                 if not notified and time.monotonic() - started_at > SLOW_START_NOTICE_S:
                     notified = True
-                    self._console.line("compiling the kernels (only at the first start on a machine)")
+                    self._console.line(
+                        "compiling the kernels, one to two minutes (only at the first start on a machine)"
+                    )
+
+    async def _wait_for_worker(self, child: Child) -> None:
+        async for _ in self._polls("the worker", FIRST_START_S, child):
+            if self._rundir.worker_ready.exists():
+                return
 
     async def _polls(self, what: str, timeout_s: float, child: Child) -> AsyncIterator[None]:
         """Yield every POLL_S. Raise Unavailable after `timeout_s`, or if `child` keeps dying."""

@@ -177,6 +177,9 @@ class Settings(BaseSettings):
     worker_queues: QueueNames = Field(
         "quick,slow", description="Queues that a worker takes jobs from: `quick`, `slow` or both."
     )
+    worker_ready_file: Path | None = Field(
+        None, description="File that a worker creates when it takes jobs, for health checks. Default: none."
+    )
     job_memory_bytes: Positive | None = Field(
         None,
         description=(
