@@ -87,6 +87,12 @@ export function scoreName(metrics) {
   return typeof metrics?.f1 === "number" && metrics.score !== "accuracy" ? "F1" : "accuracy";
 }
 
+/** The features of a spec by the name of their preset. */
+export function featuresOf(spec) {
+  const { preset, templates } = spec?.features ?? {};
+  return preset ?? (templates ? "own templates" : "generic");
+}
+
 /** A corpus as `name:2`, or its name. */
 export function corpusName(corpus) {
   return corpus.number > 1 ? `${corpus.name}:${corpus.number}` : corpus.name;

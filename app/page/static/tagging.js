@@ -44,7 +44,7 @@ export async function tag(model, body, signal) {
     const marginals = found.marginals?.[i];
     const sure = (each) => ({ ...each, probability: found.calibrated === false ? undefined
       : each.probability ?? least(marginals, each.start, each.stop) });
-    const drawn = words ? words.map((_, j) => ({ type: "word", start: j, stop: j + 1 }))
+    const drawn = words ? words.map((_, j) => ({ type: "", start: j, stop: j + 1 }))
       : (plain ? spansOf(plain[i]) : spans).map(sure);
     const nbest = found.nbest?.[i];
     return {

@@ -20,10 +20,10 @@ const DRAG_PX = 6;
  */
 
 /**
- * @param {{ title: string, x: string, y: string, log?: boolean, logX?: boolean, fromZero?: boolean }} options
+ * @param {{ title: string, x: string, y: string, log?: boolean, logX?: boolean, fromZero?: boolean, most?: number }} options
  * @returns {{ element: HTMLElement, update: (series: Series[], x?: string) => void }}
  */
-export function chart({ title, x: xName, y: yName, log = false, logX = false, fromZero = true }) {
+export function chart({ title, x: xName, y: yName, log = false, logX = false, fromZero = true, most }) {
   /** @type {Series[]} */
   let series = [];
   let width = 480;
@@ -85,7 +85,7 @@ export function chart({ title, x: xName, y: yName, log = false, logX = false, fr
     const xs = all.map(([x]) => x);
     const across = logX ? scaleOf(xs, { log: true })
       : fromZero && zoom === null ? ticked(0, Math.max(extent(xs)[1], 1e-9)) : around(extent(xs));
-    const up = scaleOf(all.map(([, y]) => y), { log });
+    const up = scaleOf(all.map(([, y]) => y), { log, most });
     const x = (value) => LEFT + across.place(value) * (width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - up.place(value)) * (HEIGHT - TOP - BOTTOM);
     shown = Object.assign(shown, { across, up, x, y });

@@ -8,7 +8,7 @@ import { chart } from "./chart.js";
 /** @typedef {{ name: string, points: CurvePoint[], key?: string }} Run A run keeps its colour by its key, or its name. */
 
 const PANELS = [
-  { field: "score", title: "Score on dev, %", log: false },
+  { field: "score", title: "Score on dev, %", log: false, most: 100 },
   { field: "objective", title: "Objective", log: true },
   { field: "active", title: "Active features", log: true },
 ];
@@ -27,7 +27,7 @@ export function curves() {
   const hidden = new Set();
   /** Runs keep their colour when others come and go. @type {Map<string, number>} */
   const places = new Map();
-  const charts = PANELS.map(({ title, log }) => chart({ title, x: AXES[axis], y: title, log }));
+  const charts = PANELS.map(({ title, log, most }) => chart({ title, x: AXES[axis], y: title, log, most }));
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Runs" });
   const axes = h("div", { class: "segmented", role: "group", "aria-label": "Horizontal axis" });
   const empty = h("p", { class: "quiet" }, "The curve begins with the first pass.");

@@ -8,14 +8,14 @@ const LOG_FROM = 25;
 /**
  * An axis for these values.
  * @param {number[]} values
- * @param {{ log?: boolean }} [options] Whether it may be logarithmic.
+ * @param {{ log?: boolean, most?: number }} [options] Whether it may be logarithmic, and the highest value there can be.
  * @returns {Scale}
  */
-export function scaleOf(values, { log = false } = {}) {
+export function scaleOf(values, { log = false, most = Infinity } = {}) {
   const [low, high] = extent(values);
   if (log && low > 0 && high / low > LOG_FROM) return logarithmic(low / 1.1, high * 1.1);
   const room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
-  return linear(low - room, high + room);
+  return linear(low - room, Math.min(high + room, Math.max(high, most)));
 }
 
 /** @returns {[number, number]} */

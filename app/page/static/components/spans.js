@@ -97,7 +97,7 @@ function mark(span, inside) {
   return h("mark", {
     class: `span ${labelClass(type)}${weak ? " weak" : ""}${differs ? " differs" : ""}`,
     style: { "--sure": String(probability ?? 1) },
-  }, inside, h("b", { class: "type" }, type, probability !== undefined && ` ${percent(probability)}`,
+  }, inside, type && h("b", { class: "type" }, type, probability !== undefined && ` ${percent(probability)}`,
     differs && h("span", { class: "unseen" }, " differs")));
 }
 

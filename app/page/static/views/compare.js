@@ -2,7 +2,7 @@
 
 import { at, call } from "../api.js";
 import { button, fill, h, panel, select } from "../dom.js";
-import { bytes, number, seconds } from "../format.js";
+import { bytes, featuresOf, number, seconds } from "../format.js";
 import { seriesClass } from "../colours.js";
 import { chart } from "../components/chart.js";
 import { curves, pointsOf } from "../components/curves.js";
@@ -61,7 +61,7 @@ function drawn(found, runs) {
   const best = new Map(scored.map(([corpus]) => [corpus, Math.max(...found.map((each) => scoreOn(each, corpus) ?? -1))]));
   const curve = curves();
   curve.update(runs);
-  const sizes = chart({ title: "Score against size", x: "active features", y: "score", logX: true, fromZero: false });
+  const sizes = chart({ title: "Score against size", x: "active features", y: "score", logX: true, fromZero: false, most: 100 });
   const points = found.map((each, i) => ({ name: reference(each), colour: seriesClass(i), scatter: true,
     points: typeof mainScore(each) === "number" ? [[each.active_features, mainScore(each)]] : [] })).filter((each) => each.points.length > 0);
   sizes.update(points);
@@ -73,7 +73,7 @@ function drawn(found, runs) {
         return score !== undefined && score === best.get(corpus) ? h("strong", {}, number(score, 2)) : number(score, 2);
       } })),
       { name: "Trainer", show: (each) => each.trainer?.kind ?? "–", value: (each) => each.trainer?.kind },
-      { name: "Features", show: (each) => each.spec?.features?.preset ?? "own templates", value: (each) => each.spec?.features?.preset },
+      { name: "Features", show: (each) => featuresOf(each.spec), value: (each) => featuresOf(each.spec) },
       { name: "Active", right: true, show: (each) => number(each.active_features), value: (each) => each.active_features },
       { name: "Size", right: true, show: (each) => bytes(each.size_bytes), value: (each) => each.size_bytes },
       { name: "Training", right: true, show: (each) => seconds(each.train_seconds), value: (each) => each.train_seconds },

@@ -2,7 +2,7 @@
 
 import { at, call, follow } from "../api.js";
 import { action, fill, h, panel, refill, select } from "../dom.js";
-import { scoreOf, seconds, shortId, time } from "../format.js";
+import { featuresOf, scoreOf, seconds, shortId, time } from "../format.js";
 import { curves, pointsOf } from "../components/curves.js";
 import { actions, ENDED, progressOf, state, titleOf } from "../components/job-state.js";
 import { resultOf } from "../components/job-result.js";
@@ -99,7 +99,7 @@ export async function show(box, { path: [, id] }, signal) {
     facts([["Job", h("code", { title: job.id }, shortId(job.id))], ["Created", time(job.created_at)],
       job.finished_at && ["Finished", time(job.finished_at)],
       ["Worked", seconds(job.worked_seconds)], job.result?.corpus_name && ["Corpus", job.result.corpus_name], job.spec.trainer?.kind && ["Trainer", job.spec.trainer.kind],
-      job.spec.features?.preset && ["Features", job.spec.features.preset],
+      job.spec.features && ["Features", featuresOf(job.spec)],
       job.retry_of && ["Repeats", h("a", { href: to(["jobs", job.retry_of]) }, shortId(job.retry_of))]]));
   }
 

@@ -34,7 +34,7 @@ export async function show(box, { query }, signal) {
   let timer = null;
   let checking = new AbortController();
 
-  const form = h("form", { class: "train-form", onsubmit: start });
+  const form = h("form", { class: "train-form", novalidate: true, onsubmit: start });
   const verdict = h("div", { class: "verdict", "aria-live": "polite" });
   const code = snippets("This job elsewhere", () => asCode(spec()));
   const submit = h("button", { type: "submit", class: "primary", "data-key": "start" }, "Start");
