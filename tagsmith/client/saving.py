@@ -11,17 +11,17 @@ from typing import IO
 
 @contextmanager
 def part_file(to: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, which becomes `to` at the end of the block, and vanishes if the block fails."""
+    """A file with a name to write to, which becomes `to` at the end of the block, and vanishes if the block fails."""
     target = Path(to)
-    descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    part = tempfile.NamedTemporaryFile(prefix=f".{target.name}.", dir=target.parent, delete=False)  # noqa: SIM115
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with part as file:
             yield file
         mask = os.umask(0)
         os.umask(mask)
-        Path(part).chmod(0o666 & ~mask)  # as `open` would have made it
-        Path(part).replace(target)
+        Path(part.name).chmod(0o666 & ~mask)  # as `open` would have made it
+        Path(part.name).replace(target)
     except BaseException:
         with suppress(FileNotFoundError):
-            Path(part).unlink()
+            Path(part.name).unlink()
         raise

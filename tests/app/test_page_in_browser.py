@@ -20,6 +20,7 @@ from tests.app.keys import Callers
 from tests.app.pages import ENDLESS, words
 from tests.app.servers import ThreadServer
 from tests.services import wait_until
+from tests.tagsmith.test_files import NAMES
 
 pytestmark = pytest.mark.browser
 
@@ -181,6 +182,12 @@ def test_what_somebody_moved_meanwhile_is_not_moved_again(
     tab.click(DO)
     toasted(tab, "champion points to version 1 now.")
     assert champion(client, name).version == 1
+
+
+def test_the_page_names_corpora_as_the_client_does(stack: BackgroundStack, tab: Tab) -> None:
+    tab.open(stack.url)
+    named = f"import('/page/components/upload.js').then((made) => {[*NAMES]}.map(made.corpusName))"
+    assert tab.evaluate(named) == [*NAMES.values()]
 
 
 def test_promote_moves_an_alias_or_makes_one(

@@ -35,6 +35,18 @@ def test_files_are_uploaded_under_their_stem_and_put_into_the_spec(client: Clien
     job.cancel()
 
 
+def test_the_syntax_of_templates_is_recognised_unless_it_is_given(client: Client, tmp_path: Path) -> None:
+    wapiti, path = "*:word=%X[0,0]\n", tmp_path / "template"
+    path.write_text(wapiti, encoding="utf-8-sig")
+    corpus = client.upload(samples.TEXT).id
+    for templates in (path, str(path), wapiti):
+        job = client.train("chunker", corpus, templates=templates)
+        assert (job.spec["features"]["templates"], job.spec["features"]["syntax"]) == (wapiti, "wapiti")
+        job.cancel()
+    with pytest.raises(ApiError, match="Wapiti"):
+        client.train("chunker", corpus, templates=wapiti, features={"syntax": "crf++"})
+
+
 def test_a_corpus_that_is_there_is_used_as_it_is(client: Client) -> None:
     corpus = client.upload(samples.TEXT)
     trainer = {"kind": "sgd", "passes": 3}

@@ -21,8 +21,9 @@ def tag(
 ) -> Call[TagResponse]:
     """Tag sentences or text.
 
-    A sentence is a list of tokens, of rows of columns, or of objects of named attributes. Text is
-    split into sentences, also at line breaks. `options` are further fields of the request, such as `marginals`, `nbest`, `constraints` and `explain`.
+    A sentence is a list of tokens, of rows of columns, or of objects of named attributes. Text is split into
+    sentences, also at line breaks. `options` are further fields of the request, such as `marginals`, `nbest`,
+    `constraints` and `explain`.
     """
     if (sentences is None) == (text is None):
         raise ValueError("Give sentences or text, and not both.")

@@ -4,9 +4,10 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagsmith.client.call import ENCODINGS, Call, given
+from tagsmith.client.call import Call, given
 from tagsmith.client.calls.corpora import upload
 from tagsmith.client.calls.jobs import submit
+from tagsmith.client.files import corpus_name, read_templates, templates_of
 from tagsmith.wire import CorpusInfo, Job
 
 
@@ -27,7 +28,7 @@ def train(
     - `corpus`: the path of a file, which is uploaded under its stem (`data/ner.conll` as `ner`), else a name or an id.
     - `dev`: a corpus to evaluate on after each pass, like `corpus`, or the fraction of the corpus to hold out for that.
     - `preset`: the name of a set of templates.
-    - `templates`: templates as a list or text, or the path of a file with them.
+    - `templates`: templates as a list or text, or the path of a file with them, in the syntax of CRF++ or Wapiti.
     - `trainer`: the kind of a trainer, or its spec.
     - `options`: other fields of the spec, such as `seed`, `stop`, `promote`, `init`, and `features`, into which
       `preset` and `templates` are put.
@@ -36,7 +37,8 @@ def train(
         return submit({"kind": "train", **model}, idempotency_key=idempotency_key)
     if corpus is None:
         raise TypeError("Give a corpus to train on: the path of a file, or the name or id of a corpus.")
-    features = {**options.pop("features", {}), **given(preset=preset, templates=_templates(templates))}
+    own = options.pop("features", {})
+    features = {**own, **given(preset=preset), **_templates(templates), **given(syntax=own.get("syntax"))}
     spec = {
         "kind": "train",
         "model": model,
@@ -47,11 +49,6 @@ def train(
         **options,
     }
     return submit(spec, idempotency_key=idempotency_key)
-
-
-def stem_of(path: Path) -> str:
-    """The name of a file without its suffix, and without that of its compression."""
-    return Path(path.stem).stem if path.suffix in ENCODINGS else path.stem
 
 
 def _part(key: str | None, part: str) -> str | None:
@@ -66,7 +63,7 @@ def _corpus(corpus: str | Path, key: str | None) -> Generator[Call[CorpusInfo], 
         if path.name != corpus:
             path.stat()  # no name has a slash, so this is a path, and a missing file is reported
         return corpus
-    return (yield upload(path, stem_of(path), idempotency_key=key)).id
+    return (yield upload(path, corpus_name(path), idempotency_key=key)).id
 
 
 def _dev(
@@ -79,15 +76,17 @@ def _dev(
     return {"corpus": (yield from _corpus(dev, key))}
 
 
-def _templates(templates: str | Path | Sequence[Any] | None) -> str | list[Any] | None:
+def _templates(templates: str | Path | Sequence[Any] | None) -> dict[str, Any]:
+    """Return the fields of the feature spec. The syntax of text is recognised."""
     if templates is None:
-        return None
-    if isinstance(templates, Path):
-        return templates.read_text(encoding="utf-8")
-    if isinstance(templates, str):
-        one_line = "\n" not in templates and Path(templates).is_file()
-        return Path(templates).read_text(encoding="utf-8") if one_line else templates
-    return list(templates)
+        return {}
+    if isinstance(templates, str) and ("\n" in templates or not Path(templates).is_file()):
+        return templates_of(templates)
+    return (
+        read_templates(Path(templates))
+        if isinstance(templates, (str, Path))
+        else {"templates": list(templates)}
+    )
 
 
 def _trainer(trainer: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -18,11 +18,19 @@ const SHOWN_SENTENCES = 3;
 const SHOWN_LABELS = 12;
 
 /**
+ * The name of a corpus that is uploaded from a file: without suffixes, as in tagsmith/client/files.py.
+ * @param {string} file
+ */
+export function corpusName(file) {
+  return file.replace(/(.)\.(gz|zst|xz|zip)$/i, "$1").replace(/(.)\.[^.]+$/, "$1");
+}
+
+/**
  * Inspect a file, let the user confirm, upload it, and go to the corpus.
  * @param {File} file
  */
 export async function upload(file) {
-  const name = file.name.replace(/\.(gz|zst|xz|zip)$/i, "").replace(/\.[A-Za-z]{2,8}$/, "") || "corpus";
+  const name = corpusName(file.name);
   const options = { name, format: "auto" };
   const control = new AbortController();
   const choices = await formats();

@@ -1,0 +1,31 @@
+"""Files of users: the name of a corpus, and feature templates."""
+
+import re
+from pathlib import Path
+
+#: Of compressed files. The page has the same rule, in components/upload.js.
+_COMPRESSION = re.compile(r"(.)\.(gz|zst|xz|zip)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"(.)\.[^.]+$")
+
+#: What CRF++ does not have: `*` for both kinds, `%t`, `%m`, `%X`, and places counted from the ends of the sentence.
+_WAPITI = re.compile(r"[ub*]|.*(%[tmTMX]\[|%x\[@)", re.ASCII)
+
+
+def corpus_name(path: Path) -> str:
+    """Return the name of a corpus that is uploaded from a file.
+
+    >>> corpus_name(Path("data/ner.conll.gz"))
+    'ner'
+    """
+    return _SUFFIX.sub(r"\1", _COMPRESSION.sub(r"\1", path.name))
+
+
+def read_templates(path: Path) -> dict[str, str]:
+    """Return the fields of a feature spec for a template file of CRF++ or Wapiti."""
+    return templates_of(path.read_text(encoding="utf-8-sig"))
+
+
+def templates_of(text: str) -> dict[str, str]:
+    """Return the fields of a feature spec for the text of a template file. The syntax is recognised."""
+    lines = [line.split("#")[0].strip() for line in text.splitlines()]
+    return {"templates": text, "syntax": "wapiti" if any(map(_WAPITI.match, lines)) else "crf++"}
