@@ -129,6 +129,11 @@ def test_text_is_answered_with_its_words_and_their_places(http: httpx.Client) ->
     assert answer["words"] == [["我们", "在", "上海", "上", "海"], []]
     assert answer["offsets"] == [[[0, 2], [2, 3], [4, 6], [7, 8], [9, 10]], []]
     assert answer["tags"] == [["B", "E", "S", "B", "E", "B", "E"], []]
+    # Tokens are the characters that have tags. Format characters are blanks.
+    answer = tag(http, text="上\u200b海 很", output="both").json()
+    assert answer["tokens"] == [["上", "海", "很"]]
+    assert len(answer["tags"][0]) == len(answer["tokens"][0])
+    assert "tokens" not in tag(http, text="上海", output="spans").json()
     assert tag(http, text="上海", output="conll").json()["conll"] == "上\tB\n海\tE\n\n"
 
 

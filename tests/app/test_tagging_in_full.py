@@ -64,6 +64,13 @@ def tag(http: httpx.Client, **body: Any) -> dict[str, Any]:
     return response.json()  # type: ignore[no-any-return]
 
 
+def test_both_has_the_tags_and_the_spans_that_each_output_has(http: httpx.Client) -> None:
+    options = {"marginals": True, "nbest": 2}
+    both, tags, spans = (tag(http, output=each, **options) for each in ("both", "tags", "spans"))
+    assert both | tags | spans | {"nbest": both["nbest"]} == both
+    assert both["nbest"] == [{**tags["nbest"][0], **spans["nbest"][0]}]
+
+
 @pytest.mark.parametrize("model", ["nouns", "rich"])
 def test_the_whole_list_of_sequences_has_all_the_probability(http: httpx.Client, model: str) -> None:
     answer = tag(
