@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from tagsmith.cli import config, recognition
 from tagsmith.cli.errors import CommandError
+from tagsmith.cli.options import DEFAULT_ALIAS
 
 if TYPE_CHECKING:
-    from tagsmith.client import ApiError, Client
-    from tagsmith.wire import CorpusInfo
+    from tagsmith.client import Client
+    from tagsmith.wire import CorpusInfo, Job
 
 #: Uploads and the first request to a model that is not loaded take a while. Nothing takes longer than this.
 TIMEOUT_S = 60.0
+FORBIDDEN, NOT_FOUND, UNPROCESSABLE = 403, 404, 422
 
 
 @contextmanager
@@ -25,30 +27,16 @@ def connected(url: str | None, *, timeout_s: float = TIMEOUT_S) -> "Iterator[Cli
         yield client
 
 
-def job_id(client: "Client", reference: str) -> str:
-    """Return the id of a job that is given by its id or by the last characters of it."""
+def job_of(client: "Client", reference: str) -> "Job":
+    """Return a job that is given by its id or by the last characters of it."""
     from tagsmith.client import ApiError  # noqa: PLC0415
 
     try:
-        return client.job(reference).id
+        return client.job(reference)
     except ApiError as error:
-        if not _is_unknown(error):
+        if error.status not in (NOT_FOUND, UNPROCESSABLE):
             raise
     raise CommandError(f"There is no job {reference}. `tagsmith jobs ls` lists them.")
-
-
-def corpus_of(client: "Client", reference: str) -> "CorpusInfo":
-    """Return a corpus that is given by its id, its name (the newest upload) or `name:2`."""
-    from tagsmith.client import ApiError  # noqa: PLC0415
-
-    try:
-        return client.corpus(reference)
-    except ApiError as error:
-        if not _is_unknown(error):
-            raise
-    raise CommandError(
-        f"{reference} is neither a file nor a corpus of the server. `tagsmith corpora ls` lists the corpora."
-    )
 
 
 def given_corpus(
@@ -64,7 +52,14 @@ def given_corpus(
         return uploaded(client, path, format, options, name)
     if "/" in reference or path.suffix in recognition.SUFFIXES:
         raise CommandError(f"There is no file {reference}.")
-    return corpus_of(client, reference)
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return client.corpus(reference)
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        raise CommandError(f"{error.detail} There is no file {reference} either.") from None
 
 
 def uploaded(
@@ -75,14 +70,16 @@ def uploaded(
     name: str | None = None,
 ) -> "CorpusInfo":
     """Upload a file. The server recognises its format if it is not given."""
-    return client.upload(path, name or recognition.corpus_name(path), format, options)
+    from tagsmith.client.files import corpus_name  # noqa: PLC0415
+
+    return client.upload(path, name or corpus_name(path), format, options)
 
 
 def version_of(client: "Client", reference: str) -> tuple[str, int]:
     """Return model and version of `name`, `name:3`, `name@alias`."""
     name, colon, number = reference.partition(":")
     if colon:
-        if not number.isdigit():
+        if not (number.isascii() and number.isdecimal()):
             raise CommandError(f"{reference}: the version must be a number, as in {name}:3.")
         return name, int(number)
     name, at, alias = reference.partition("@")
@@ -92,12 +89,23 @@ def version_of(client: "Client", reference: str) -> tuple[str, int]:
             known = ", ".join(model.aliases) or "none"
             raise CommandError(f"{name} has no alias {alias}. Its aliases: {known}.")
         return name, model.aliases[alias]
-    chosen = model.aliases.get("champion") or model.latest
+    chosen = model.aliases.get(DEFAULT_ALIAS) or model.latest
     if chosen is None:
         raise CommandError(f"{name} has no version. Train one with `tagsmith train`.")
     return name, chosen
 
 
-def _is_unknown(error: "ApiError") -> bool:
-    """Whether the server does not know the id, or does not take it for one."""
-    return error.status in (404, 422)
+def model_input(client: "Client", reference: str) -> recognition.ModelInput:
+    """Return what a model takes. A key that may only tag cannot read it."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        signature = client.version(*version_of(client, reference)).signature
+    except ApiError as error:
+        if error.status != FORBIDDEN:
+            raise
+        return recognition.ModelInput()
+    if signature is None:
+        return recognition.ModelInput()
+    characters = signature.tokenizer is not None and signature.tokenizer.kind == "characters"
+    return recognition.ModelInput(len(signature.columns), characters)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagsmith.core.base.suggest import did_you_mean
+from tagsmith.core.base.suggest import did_you_mean, missing
 
 if TYPE_CHECKING:
     from tagsmith.client import ApiError
@@ -38,10 +38,9 @@ class Shown:
 
 
 def unknown(what: str, wrong: str, known: Sequence[str], hint: str = "") -> CommandError:
-    """The error for a name that does not exist, with the name that was probably meant."""
-    meant = did_you_mean(wrong, known)
-    guess = f" Did you mean {meant}?" if meant else f" Known: {', '.join(known)}." if known else ""
-    return CommandError(f'Unknown {what} "{wrong}".{guess}{f"  ({hint})" if hint else ""}')
+    """The error for a name that does not exist, with the name that was probably meant, else with all names."""
+    names = "" if did_you_mean(wrong, known) else f" Known: {', '.join(known)}."
+    return CommandError(f"{missing(what, wrong, known)}{names}{hint}")
 
 
 def shown(error: Exception) -> Shown | None:

@@ -18,7 +18,8 @@ def followed(client: "Client", job: "Job", *, as_json: bool, live: bool) -> int:
             _follow(client, job, line)
         except KeyboardInterrupt:
             line.__exit__(None, None, None)
-            _detached(job)
+            output.say("Detached; the job goes on.", stderr=True)
+            output.say(_ways_back(job), stderr=True)
             return INTERRUPTED
     job = client.job(job.id)
     if as_json:
@@ -80,10 +81,16 @@ def failure_of(job: "Job") -> CommandError:
     return CommandError(f"{name} failed: {reason or 'see its events'}", places, code=FAILURE)
 
 
-def _detached(job: "Job") -> None:
+def detached(job: "Job", *, as_json: bool) -> int:
+    """Print that a job has started, and how to return to it."""
+    if as_json:
+        output.print_json(job)
+        return 0
+    output.say(f"Started job [bold]{output.short_id(job.id)}[/].")
+    output.say(_ways_back(job))
+    return 0
+
+
+def _ways_back(job: "Job") -> str:
     short = output.short_id(job.id)
-    output.say(
-        f"Detached; the job goes on.  [dim]Watch:[/] tagsmith jobs watch {short}   "
-        f"[dim]Cancel:[/] tagsmith jobs cancel {short}",
-        stderr=True,
-    )
+    return f"[dim]Watch:[/]  tagsmith jobs watch {short}    [dim]Cancel:[/]  tagsmith jobs cancel {short}"

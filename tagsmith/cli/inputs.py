@@ -1,22 +1,37 @@
-"""What `tagsmith tag` reads: raw text by lines, columns by sentences, objects by lines."""
+"""What `tagsmith tag` reads: raw text by lines, columns by sentences, objects by lines.
+
+Input is read as it comes. A batch has what is complete in one block of input, so that typed lines are tagged at once.
+"""
 
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
-from tagsmith.cli import recognition
 from tagsmith.cli.errors import CommandError
-from tagsmith.cli.recognition import HEAD_BYTES
+from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 
 Rows = list[list[str]]
 
+#: Sentences of one request or one call of the engine: large compared with its cost, small compared with memory.
+BATCH = 500
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+class Line(NamedTuple):
+    """A line without its end, and its offset in the text: the number of characters before it, removed ones included."""
+
+    text: str
+    begin: int
+
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[IO[bytes]]:
+def opened(path: Path | None) -> Iterator[BufferedIOBase]:
     """Open a file, or standard input. At a terminal, print what to type."""
     if path is not None and str(path) != "-":
         with path.open("rb") as file:
@@ -24,52 +39,66 @@ def opened(path: Path | None) -> Iterator[IO[bytes]]:
         return
     if sys.stdin.isatty():
         sys.stderr.write("Type or paste text; end with Ctrl-D on an empty line.\n")
-    yield sys.stdin.buffer
+    yield sys.stdin.buffer  # type: ignore[misc]  # typeshed has BinaryIO, without read1
 
 
-def head_of(source: IO[bytes]) -> tuple[bytes, Iterable[bytes]]:
-    """Return the beginning of a stream, and all of the stream as blocks, decompressed."""
-    blocks = recognition.decoded(source)
-    head = b""
+def head_of(blocks: Iterator[bytes], *, typed: bool) -> tuple[Head, Iterator[bytes]]:
+    """Return the beginning of a stream, and all of the stream. Of what is typed, the first block is the beginning."""
+    data = b""
+    whole = True
     for block in blocks:
-        head += block
-        if len(head) >= HEAD_BYTES:
+        data += block
+        if typed or len(data) >= HEAD_BYTES:
+            whole = False
             break
-    return head[:HEAD_BYTES], chain([head], blocks)
+    return Head(data[:HEAD_BYTES], whole), chain([data], blocks)
 
 
-def lines_of(blocks: Iterable[bytes]) -> Iterator[str]:
-    """The lines of a stream of UTF-8, without line breaks."""
+def line_batches(blocks: Iterable[bytes]) -> Iterator[list[Line]]:
+    """Yield the lines of a stream of UTF-8: those that each block completes, at most BATCH at once."""
     rest = b""
-    first = True
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            yield line.decode("utf-8-sig" if first else "utf-8").rstrip("\r")
-            first = False
-    if rest:
-        yield rest.decode("utf-8-sig" if first else "utf-8").rstrip("\r")
+    begin = 0
+    for block in chain(blocks, [None]):
+        *raw, rest = (rest + (block or b"")).split(b"\n")
+        if block is None and rest:
+            raw = [rest]
+        lines = []
+        for each in raw:
+            text = each.decode()
+            mark = begin == 0 and text.startswith(_BYTE_ORDER_MARK)
+            lines.append(Line(text[mark:].rstrip("\r"), begin + mark))
+            begin += len(text) + 1
+        for first in range(0, len(lines), BATCH):
+            yield lines[first : first + BATCH]
 
 
-def sentences_of(blocks: Iterable[bytes], *, tabs: bool) -> Iterator[Rows]:
-    """The sentences of column text. CoNLL-U has fields separated by tabs, and lines that are not tokens."""
+def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[Rows]]:
+    """Yield the sentences of column text: those that each batch of lines completes.
+
+    CoNLL-U has fields separated by tabs, and lines that are not tokens.
+    """
     rows: Rows = []
-    for line in lines_of(blocks):
-        if not line.strip() or line.startswith("-DOCSTART-"):
-            if rows:
-                yield rows
-            rows = []
-        elif not tabs:
-            rows.append(line.split())
-        elif line[0] != "#" and line.partition("\t")[0].isdigit():
-            rows.append(line.split("\t"))
+    for lines in line_batches(blocks):
+        sentences: list[Rows] = []
+        for line, _ in lines:
+            if not line.strip() or line.startswith("-DOCSTART-"):
+                if rows:
+                    sentences.append(rows)
+                rows = []
+            elif not conllu:
+                rows.append(line.split())
+            elif line[0] != "#" and line.partition("\t")[0].isdigit():
+                rows.append(line.split("\t"))
+        if sentences:
+            yield sentences
     if rows:
-        yield rows
+        yield [rows]
 
 
-def objects_of(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The objects of NDJSON: `text` or `tokens`, and perhaps an `id`. A list is a sentence, a string a text."""
-    for number, line in enumerate(lines_of(blocks), start=1):
+    lines = chain.from_iterable(line_batches(blocks))
+    for number, (line, _) in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:

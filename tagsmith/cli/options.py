@@ -18,6 +18,8 @@ from tagsmith.cli import complete
 OptionsT = TypeVar("OptionsT")
 
 COMMON = "Common options"
+#: As `tagsmith.wire` has it, whose import would take longer than the help.
+DEFAULT_ALIAS = "champion"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class JsonOptions:
 
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON: what the API returns.", rich_help_panel=COMMON),
+        typer.Option("--json", help="Print JSON for programs.", rich_help_panel=COMMON),
     ] = False
 
 
@@ -73,7 +75,7 @@ class ListOptions(ServerOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureOptions:
-    """Which features and which trainer to use."""
+    """Which features to use, and the rest of the spec."""
 
     preset: Annotated[
         str | None,

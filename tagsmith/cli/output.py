@@ -163,6 +163,11 @@ def size(count: int) -> str:
     return f"{value:.1f} GB"
 
 
+def columns(count: int) -> str:
+    """Return what a token has: `2 columns`, or named attributes."""
+    return f"{count} column{'s' * (count != 1)}" if count else "named attributes"
+
+
 def rate(per_second: float) -> str:
     """Return a rate of tokens for people."""
     if per_second >= 1e6:

@@ -1,10 +1,13 @@
-"""What a file is: compressed or not, raw text or columns, templates of which syntax. Recognised by content."""
+"""What a file is: compressed or not, raw text, columns, NDJSON or CoNLL-U. Recognised by content."""
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from typing import Literal
+
+from tagsmith.core.corpus.formats.recognition import Head
 
 #: Suffixes that a path of a corpus has, and a name of a corpus has not.
 SUFFIXES = frozenset(
@@ -13,79 +16,80 @@ SUFFIXES = frozenset(
 BLOCK_BYTES = 1 << 20
 #: Files are trusted more than uploads: only memory limits them.
 MAX_DECODED_BYTES = 1 << 40
-#: How much of a file is looked at.
-HEAD_BYTES = 1 << 16
 #: Lines of one width that make columns out of what could be text.
 LEAST_LINES = 3
 
 Content = Literal["text", "columns", "ndjson", "conllu"]
 
-_COMPRESSED = re.compile(r"\.(gz|zst|xz|zip)$")
-_CONLLU_ROW = re.compile(r"\d+([-.]\d+)?\t")
+#: The last column of a file without tabs: `NNP`, `B-PER`, `B-author`. Few lines of text end with such a word.
+_TAG = re.compile(r"[BIESLMU]-[!-~]+|[!-`{-~]+")
+_BLANK_LINE = re.compile(r"\n\s*\n")
 
 
-def decoded(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the content of a file in blocks, decompressed if its first bytes say that it is compressed."""
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """What a model takes: columns per token (0 for named attributes, None if unknown), characters of a text."""
+
+    columns: int | None = None
+    characters: bool = False
+
+
+def decoded(file: BufferedIOBase) -> Iterator[bytes]:
+    """Yield the content of a file as it comes, decompressed if its first bytes say that it is compressed."""
     from tagsmith.core.corpus import content_encoding  # noqa: PLC0415
 
-    blocks = iter(lambda: file.read(BLOCK_BYTES), b"")
+    blocks = iter(lambda: file.read1(BLOCK_BYTES), b"")
     return content_encoding.decoded(blocks, None, max_decoded_bytes=MAX_DECODED_BYTES, recognise=True)
 
 
-def corpus_name(path: Path) -> str:
-    """The name of a corpus that is uploaded from a file: the name of the file without suffixes."""
-    name = _COMPRESSED.sub("", path.name)
-    return Path(name).stem or name
-
-
-def content_of(head: bytes, columns: int | None = None) -> Content:
-    """What to tag: raw text, columns, NDJSON or CoNLL-U. `columns` is the number that the model needs, if known."""
-    lines = _lines(head)
+def content_of(head: Head, model: Callable[[], ModelInput]) -> Content:
+    """What to tag. `model` is asked only for content that could be text or columns."""
+    lines = [line for line in head.filled if not line.startswith("-DOCSTART-")]
     if not lines:
         return "text"
-    if _is_json(lines[0]):
+    if _is_json(lines[0], cut=not head.whole and len(lines) == 1):
         return "ndjson"
-    if _is_conllu(lines):
+    if _is_conllu(head):
         return "conllu"
-    widths = {len(line.split()) for line in lines}
-    if len(widths) > 1:
+    if len({len(line.split()) for line in lines}) > 1:
         return "text"
-    (width,) = widths
-    if columns is not None and columns > 1:
-        return "columns"
-    tabs = all("\t" in line.strip() for line in lines)
-    return "columns" if tabs or len(lines) >= LEAST_LINES or (columns == 0 and width > 0) else "text"
+    return "columns" if _are_rows(lines, head, model()) else "text"
 
 
-def template_syntax(text: str) -> str:
-    """The syntax of a template file: `%x[-1,0]` in both; Wapiti also has `*`, `%t`, `%m`, `%X`."""
-    lines = [line.split("#")[0].strip() for line in text.splitlines()]
-    lines = [line for line in lines if line]
-    own = any(line.startswith("*") or re.search(r"%[tmTMX]\[|%x\[@", line, re.ASCII) for line in lines)
-    lower = any(line[0] in "ub" for line in lines)
-    return "wapiti" if own or lower else "crf++"
+def _are_rows(lines: list[str], head: Head, model: ModelInput) -> bool:
+    """Whether lines of one width are tokens.
+
+    A model of several columns takes nothing else. For a model that takes text, they are tokens if they have tabs, or
+    one token each, or tags at the end and blank lines between sentences.
+    """
+    if model.columns not in (1, None):
+        return model.columns != 0
+    if all("\t" in line.strip() for line in lines):
+        return True
+    if len(lines) < LEAST_LINES:
+        return False
+    fields = [line.split() for line in lines]
+    if len(fields[0]) == 1:
+        return not model.characters or all(len(token) == 1 for (token,) in fields)
+    separated = _BLANK_LINE.search("\n".join(head.lines).strip())
+    return separated is not None and all(_TAG.fullmatch(row[-1]) for row in fields)
 
 
-def _lines(head: bytes) -> list[str]:
-    """The lines of the head that have content. The last one may be cut off, so it counts only if it is alone."""
-    text = head.decode("utf-8-sig", errors="replace")
-    lines = text.split("\n")
-    if len(head) >= HEAD_BYTES and len(lines) > 1:
-        lines = lines[:-1]
-    return [line.rstrip("\r") for line in lines if line.strip() and not line.startswith("-DOCSTART-")]
-
-
-def _is_json(line: str) -> bool:
+def _is_json(line: str, *, cut: bool) -> bool:
+    """Whether a line is a JSON object or list. One that is cut off cannot be parsed."""
     if line[:1] not in "{[":
         return False
     try:
         json.loads(line)
     except ValueError:
-        # A line that is longer than the head cannot be checked.
-        return line.startswith('{"') and len(line) > HEAD_BYTES // 2
+        return cut and line.startswith('{"')
     return True
 
 
-def _is_conllu(lines: list[str]) -> bool:
-    rows = [line for line in lines if not line.startswith("#")]
-    return bool(rows) and all(_CONLLU_ROW.match(line) and line.count("\t") == 9 for line in rows[:50])
+def _is_conllu(head: Head) -> bool:
+    """Ask the formats of corpora, whose import takes half a second, only if a line has the fields of CoNLL-U."""
+    if not any(line.count("\t") == 9 for line in head.filled):
+        return False
+    from tagsmith.core.corpus.formats import registry  # noqa: PLC0415
+
+    return registry.recognised(head) == "conllu"

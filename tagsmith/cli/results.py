@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tagsmith.cli import output
+from tagsmith.cli.options import DEFAULT_ALIAS
 
 #: Types named in the summary of a run; the rest is in `tagsmith models show`.
 SUMMARY_TYPES = 8
@@ -42,7 +43,7 @@ def print_next_steps(result: Mapping[str, Any], *, takes_text: bool) -> None:
     """Print the commands that a user wants next."""
     name = str(result["model"])
     if result.get("promoted"):
-        alias = "" if result["promoted"] == "champion" else f" --alias {result['promoted']}"
+        alias = "" if result["promoted"] == DEFAULT_ALIAS else f" --alias {result['promoted']}"
         serve = ("Undo it:", f"tagsmith models rollback {name}{alias}")
     else:
         serve = ("Serve it:", f"tagsmith models promote {name}:{result['version']}")

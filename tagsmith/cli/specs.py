@@ -1,10 +1,10 @@
 """Job specs from options: a spec file first, then the options that change it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagsmith.cli import complete, recognition
+from tagsmith.cli import complete
 from tagsmith.cli.errors import CommandError, unknown
 from tagsmith.cli.options import FeatureOptions
 from tagsmith.core.base.suggest import did_you_mean
@@ -17,15 +17,14 @@ def base(options: FeatureOptions) -> dict[str, Any]:
     spec = read(options.spec) if options.spec else {}
     if options.preset is not None and options.template is not None:
         raise CommandError("Give --preset or --template, not both.")
+    features = object_in(spec, "features")
     if options.preset is not None:
-        known = complete.presets()
-        if options.preset not in known and did_you_mean(options.preset, known):
-            raise unknown("preset", options.preset, known)
-        spec["features"] = _without(spec.get("features"), "templates", "syntax") | {"preset": options.preset}
+        _check_name("preset", options.preset, complete.presets())
+        spec["features"] = _without(features, "templates", "syntax") | {"preset": options.preset}
     if options.template is not None:
-        text = options.template.read_text(encoding="utf-8-sig")
-        syntax = recognition.template_syntax(text)
-        spec["features"] = _without(spec.get("features"), "preset") | {"templates": text, "syntax": syntax}
+        from tagsmith.client.files import read_templates  # noqa: PLC0415
+
+        spec["features"] = _without(features, "preset") | read_templates(options.template)
     for name in ("seed", "threads"):
         if (value := getattr(options, name)) is not None:
             spec[name] = value
@@ -34,21 +33,49 @@ def base(options: FeatureOptions) -> dict[str, Any]:
 
 def with_trainer(spec: dict[str, Any], kind: str | None, passes: int | None) -> dict[str, Any]:
     """Set the trainer of a spec. A kind replaces the whole trainer of the spec file."""
-    trainer = spec.get("trainer")
-    if kind is not None:
-        trainer = {"kind": checked_trainer(kind)}
-    elif isinstance(trainer, str):
-        trainer = {"kind": checked_trainer(trainer)}
-    trainer = trainer or {"kind": DEFAULT_TRAINER}
-    return {**spec, "trainer": {**trainer, **({} if passes is None else {"passes": passes})}}
+    given = spec.get("trainer")
+    chosen = kind or (given if isinstance(given, str) else None)
+    trainer = {"kind": checked_trainer(chosen)} if chosen else object_in(spec, "trainer")
+    passed = {} if passes is None else {"passes": passes}
+    return {**spec, "trainer": {"kind": DEFAULT_TRAINER, **trainer, **passed}}
+
+
+def with_trainers(spec: dict[str, Any], kinds: Sequence[str], passes: int | None) -> dict[str, Any]:
+    """Set the trainers of a comparison; without kinds those of the spec file stay."""
+    trainers = [{"kind": checked_trainer(kind)} for kind in kinds] or spec["trainers"]
+    if not isinstance(trainers, list) or not all(isinstance(each, dict) for each in trainers):
+        raise CommandError("trainers of the spec must be a list of objects, for example [{kind: sgd-l1}].")
+    passed = {} if passes is None else {"passes": passes}
+    return {**spec, "trainers": [{**each, **passed} for each in trainers]}
 
 
 def checked_trainer(kind: str) -> str:
-    """Return the kind of a trainer, or say which one was meant. A server may know more kinds than this program."""
+    """Return the kind of a trainer, or say which one was meant."""
     known = complete.trainers()
-    if kind not in known and did_you_mean(kind, known) is not None:
-        raise unknown("trainer", kind, known, f"tagsmith trainers lists all {len(known)}")
+    _check_name("trainer", kind, known, f" `tagsmith trainers` lists all {len(known)}.")
     return kind
+
+
+def _check_name(what: str, name: str, known: Sequence[str], hint: str = "") -> None:
+    """Refuse a misspelt name. A server may know more names than this program, so others are left to it."""
+    if name not in known and did_you_mean(name, known) is not None:
+        raise unknown(what, name, known, hint)
+
+
+def object_in(spec: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return an object of a spec, empty if there is none. Raise CommandError for anything else."""
+    found = spec.get(field)
+    if found is not None and not isinstance(found, dict):
+        raise CommandError(f"{field} of the spec must be an object with fields, not {found!r}.")
+    return found or {}
+
+
+def text_in(spec: Mapping[str, Any], field: str) -> str | None:
+    """Return a text of a spec, None if there is none. Raise CommandError for anything else."""
+    found = spec.get(field)
+    if found is not None and not isinstance(found, str):
+        raise CommandError(f"{field} of the spec must be a text, not {found!r}.")
+    return found
 
 
 def with_settings(spec: dict[str, Any], settings: Iterable[str] | None) -> dict[str, Any]:
@@ -63,6 +90,8 @@ def with_settings(spec: dict[str, Any], settings: Iterable[str] | None) -> dict[
                 raise CommandError(f"--set {setting}: {parent} is not an object in the spec.")
             place = inner
         place[leaf] = _yaml(value, f"--set {setting}")
+    for field in ("features", "trainer"):
+        object_in(spec, field)
     return spec
 
 
@@ -115,5 +144,5 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _without(features: Mapping[str, Any] | None, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in (features or {}).items() if name not in names}
+def _without(features: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in features.items() if name not in names}

@@ -20,7 +20,7 @@ COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 class LabelledSpan:
     """A labelled span of a sentence: tokens `start` to `stop`, and in a text characters `begin` to `end`."""
 
-    label: str
+    type: str
     start: int
     stop: int
     text: str
@@ -31,7 +31,7 @@ class LabelledSpan:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are known, with the names of the API."""
         fields: dict[str, Any] = {
-            "type": self.label,
+            "type": self.type,
             "start": self.start,
             "stop": self.stop,
             "text": self.text,
@@ -94,7 +94,7 @@ def _spans(sentence: TaggedSentence) -> str:
 
 def _span_fields(span: LabelledSpan, before: int) -> Iterator[str]:
     yield span.text
-    yield span.label
+    yield span.type
     yield "" if span.probability is None else f"{span.probability:.2f}"
     first, last = (
         (span.start, span.stop) if span.begin is None or span.end is None else (span.begin, span.end)
@@ -168,12 +168,12 @@ def _places(sentence: TaggedSentence, span: LabelledSpan) -> tuple[int, int]:
 def _marked(text: str, span: LabelledSpan, *, colour: bool) -> str:
     certain = "" if span.probability is None else f" {span.probability:.2f}"
     if not colour:
-        return f"[{text} {span.label}{certain}]"
-    style = COLOURS[sum(span.label.encode()) % len(COLOURS)]
+        return f"[{text} {span.type}{certain}]"
+    style = COLOURS[sum(span.type.encode()) % len(COLOURS)]
     console = output.console()
     with console.capture() as capture:
         console.print(output.styled(text, f"bold {style}"), end="", soft_wrap=True)
-        console.print(output.styled(f" {span.label}{certain}", f"dim {style}"), end="", soft_wrap=True)
+        console.print(output.styled(f" {span.type}{certain}", f"dim {style}"), end="", soft_wrap=True)
     return f"[{capture.get()}]"
 
 

@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import os
+import pty
+import select
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,15 +14,26 @@ from tagsmith.cli.local import tagging
 from tests.cli.command import CommandRunner, people
 
 TEXT = "Ada Lovelace wrote to Charles Babbage in London."
+SEGMENTED = "我们 在 上海\n上海 很 大\n" * 10
 TEMPLATES = "U00:%x[0,{column}]\nU01:%x[-1,0]\nB\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus of one column, one of two columns, and a model of each."""
+    """A folder with corpora of one column, of two columns, of words and of attributes, and a model of each."""
     from tagsmith.cli.main import main
 
     folder = tmp_path_factory.mktemp("local")
+    (folder / "segmented").write_text(SEGMENTED)
+    arguments = ["train", "--local", folder / "segmented", "--model", folder / "segmented.tagsmith"]
+    assert (
+        main([str(each) for each in (*arguments, "--preset", "segmentation", "--format", "segmented")]) == 0
+    )
+    (folder / "named.ndjson").write_text(
+        '{"tokens": [{"w": "Ada"}, {"w": "wrote"}], "tags": ["PER", "O"]}\n' * 9
+    )
+    arguments = ["train", "--local", folder / "named.ndjson", "--model", folder / "named.tagsmith"]
+    assert main([str(each) for each in arguments]) == 0
     (folder / "people.conll").write_text(people())
     two = [
         line and f"{line.split()[0]}\t{line.split()[0].lower()}\t{line.split()[1]}"
@@ -86,6 +101,51 @@ def test_text_becomes_spans_with_offsets_of_the_whole_text(run: CommandRunner, f
         assert 0.5 < float(probability) <= 1
 
 
+def test_offsets_count_carriage_returns_and_a_byte_order_mark(run: CommandRunner, folder: Path) -> None:
+    text = f"\ufeff{TEXT}\r\n\r\n{TEXT}\r\n"
+    rows = [
+        line.split("\t")
+        for line in run.ok("tag", "--local", folder / "people.tagsmith", stdin=text).splitlines()
+    ]
+    assert [row[0] for row in rows] == ["Ada Lovelace", "Charles Babbage", "London"] * 2
+    assert [text[int(begin) : int(end)] for _, _, _, begin, end in rows] == [row[0] for row in rows]
+
+
+def test_a_typed_line_is_tagged_before_the_next_one(folder: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        arguments = ["-m", "tagsmith.cli", "tag", "--local", str(folder / "people.tagsmith")]
+        os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, "NO_COLOR": "1"})
+    try:
+        # The first line is shorter than what compressed data begins with.
+        for typed, shown in (("A", "[A PER"), (TEXT, "[Ada Lovelace PER"), ("Grace met.", "[Grace PER")):
+            os.write(terminal, f"{typed}\n".encode())
+            seen = ""
+            while shown not in seen:
+                ready, _, _ = select.select([terminal], [], [], 60.0)
+                assert ready, seen
+                seen += os.read(terminal, 65536).decode()
+        os.write(terminal, b"\x04")
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+    finally:
+        os.close(terminal)
+
+
+def test_a_segmenting_model_gives_words(run: CommandRunner, folder: Path) -> None:
+    # Three lines without blanks are text: the tokens of this model are characters.
+    text = "我们在上海\n上海很大\n我们很大\n"
+    model = folder / "segmented.tagsmith"
+    assert (
+        run.ok("tag", "--local", model, "-f", "inline", stdin=text)
+        == "我们 在 上海\n上海 很 大\n我们 很 大\n"
+    )
+    first = json.loads(run.ok("tag", "--local", model, "--json", stdin=text).splitlines()[0])
+    assert first["words"] == ["我们", "在", "上海"]
+    columns = run.ok("tag", "--local", model, "-f", "columns", "--no-probabilities", stdin="上\u200b海很大\n")
+    assert [line.split("\t")[0] for line in columns.splitlines() if line] == ["上", "海", "很", "大"]
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [
@@ -115,6 +175,62 @@ def test_ndjson_goes_to_ndjson_and_keeps_ids(run: CommandRunner, folder: Path) -
     first, second = map(json.loads, said.splitlines())
     assert (first["id"], first["spans"][0]["text"]) == ("x", "Ada Lovelace")
     assert second["tags"] == ["B-PER", "O", "B-PER"]
+
+
+def test_objects_that_cannot_be_tagged_have_an_error_and_the_exit_code_is_1(
+    run: CommandRunner, folder: Path, tmp_path: Path
+) -> None:
+    lines = [
+        {"id": 1, "tokens": [["Ada"], "x"]},
+        {"id": 2, "text": 5},
+        {"id": 3, "text": TEXT},
+        {"tokens": [1]},
+    ]
+    out = tmp_path / "out"
+    arguments = ["tag", "--local", folder / "people.tagsmith", "-o", out]
+    ran = run(*arguments, stdin="\n".join(map(json.dumps, lines)))
+    assert (ran.code, ran.err) == (1, "3 lines were not tagged. See `error` in the output.\n")
+    made = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [each.get("id") for each in made] == [1, 2, 3, None]
+    assert ["error" in each for each in made] == [True, True, False, True]
+
+
+def test_the_tokenizer_is_used_for_ndjson(run: CommandRunner, folder: Path) -> None:
+    given = json.dumps({"text": "met Ada."})
+    for tokenizer, tokens in (("words", ["met", "Ada", "."]), ("blanks", ["met", "Ada."])):
+        said = run.ok("tag", "--local", folder / "people.tagsmith", "--tokenizer", tokenizer, stdin=given)
+        assert json.loads(said)["tokens"] == tokens
+
+
+def test_a_model_of_named_attributes_asks_for_ndjson(run: CommandRunner, folder: Path) -> None:
+    ran = run("tag", "--local", folder / "named.tagsmith", stdin=TEXT)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("This model takes tokens with named attributes.")
+    assert ran.err.endswith("Give NDJSON.\n")
+    tokens = json.dumps({"tokens": [{"w": "Ada"}, {"w": "wrote"}]})
+    assert json.loads(run.ok("tag", "--local", folder / "named.tagsmith", stdin=tokens))["tags"] == [
+        "PER",
+        "O",
+    ]
+
+
+def test_a_failed_command_leaves_the_file_as_it_was(run: CommandRunner, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("before")
+    arguments = ["tag", "--local", folder / "people.tagsmith", "--input", "ndjson", "-o", out]
+    assert run(*arguments, stdin='{"text": "Ada"}\nnonsense\n').code == 2
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_the_dev_set_of_a_spec_is_used(run: CommandRunner, folder: Path, tmp_path: Path) -> None:
+    spec, model = tmp_path / "spec.yaml", tmp_path / "m"
+    (tmp_path / "dev.conll").write_text(people(8))
+    arguments = ["train", "--local", folder / "people.conll", "--model", model, "--spec", spec, "--json"]
+    for dev in ("{fraction: 0.2}", "{corpus: dev.conll}"):
+        spec.write_text(f"dev: {dev}\nstop: {{patience: 2}}\ntrainer: {{passes: 3}}\n")
+        made = json.loads(run.ok(*arguments))
+        assert made["metrics"]["dev"]["sentences"] == (16 if "fraction" in dev else 8)
 
 
 def test_columns_keep_their_lines_and_get_a_tag_at_the_end(
@@ -176,8 +292,15 @@ def test_explain_and_show_look_into_a_model_file(run: CommandRunner, folder: Pat
     assert said.startswith("London  B-LOC ")
     assert "U00:London" in said
     shown = run.ok("models", "show", "--local", folder / "people.tagsmith")
-    assert "1 columns" in shown or "1 column" in shown
+    assert "  1 column · " in shown
+    assert "  2 columns · " in run.ok("models", "show", "--local", folder / "two.tagsmith")
     assert "B-LOC B-PER I-PER O" in shown
+
+
+def _with_spec(content: str, *options: str) -> list[str]:
+    """Training with a spec file, whose content comes last."""
+    model = [] if "model:" in content else ["--model", "m"]
+    return ["train", "--local", "people.conll", *model, *options, "--spec", "spec.yaml", content]
 
 
 @pytest.mark.parametrize(
@@ -189,8 +312,14 @@ def test_explain_and_show_look_into_a_model_file(run: CommandRunner, folder: Pat
             ["train", "--local", "people.conll", "--model", "no/m"],
             "give the name of a file in an existing folder",
         ),
-        (["train", "--local", "people.conll", "--model", "m", "--trainer", "lbgfs"], "Did you mean lbfgs?"),
-        (["train", "--local", "people.conll", "--model", "m", "--preset", "nre"], "Did you mean ner?"),
+        (
+            ["train", "--local", "people.conll", "--model", "m", "--trainer", "lbgfs"],
+            "There is no trainer lbgfs; did you mean lbfgs?",
+        ),
+        (
+            ["train", "--local", "people.conll", "--model", "m", "--preset", "nre"],
+            "There is no preset nre; did you mean ner?",
+        ),
         (
             ["train", "--local", "people.conll", "--model", "m", "--set", "trainer.l1"],
             "write it as NAME=VALUE",
@@ -212,11 +341,35 @@ def test_explain_and_show_look_into_a_model_file(run: CommandRunner, folder: Pat
             ["train", "--local", "people.conll", "--model", "m", "--spec", "wrong.yaml"],
             "wrong.yaml, line 2 is not",
         ),
+        (_with_spec("trainer: [a]"), "trainer of the spec must be an object with fields, not ['a']."),
+        (_with_spec("features: ner", "--preset", "ner"), "features of the spec must be an object"),
+        (_with_spec("{}", "--set", "features=ner"), "features of the spec must be an object"),
+        (_with_spec("model: [m]"), "model of the spec must be a text"),
+        (_with_spec("init: 5"), "init of the spec must be a text"),
+        (_with_spec("dev: 0.2"), "dev of the spec must be an object"),
+        (_with_spec("dev: {fraction: 2}"), "dev of the spec must be {fraction: 0.1} or {corpus: FILE}."),
+        (_with_spec("dev: {corpus: none.conll}"), "There is no file none.conll."),
+        (
+            _with_spec("max_seconds: 9"),
+            "max_seconds has no meaning with --local: it limits jobs of a server.",
+        ),
         (["tag", "--local", "none.tagsmith"], "There is no model file none.tagsmith."),
         (["tag", "--local", "people.conll"], "people.conll: The file is not a model"),
-        (["tag", "--local", "people.tagsmith", "--format", "spams"], "Did you mean spans?"),
-        (["tag", "--local", "people.tagsmith", "--input", "xml"], 'Unknown input "xml".'),
-        (["tag", "--local", "two.tagsmith", "--input", "text"], "Tokens of this model have 2 columns"),
+        (
+            ["tag", "--local", "people.tagsmith", "--format", "spams"],
+            "There is no format spams; did you mean spans?",
+        ),
+        (
+            ["tag", "--local", "people.tagsmith", "--input", "xml"],
+            "There is no input xml. Known: text, columns,",
+        ),
+        (["tag", "--local", "people.tagsmith", "--tokenizer", "word"], "There is no tokenizer word."),
+        (
+            ["tag", "--local", "people.tagsmith", "--input", "ndjson", "-f", "tags"],
+            "NDJSON cannot be written as tags.",
+        ),
+        (["tag", "--local", "people.tagsmith", "-o", "no/out"], "no/out cannot be written"),
+        (["tag", "--local", "two.tagsmith", "--input", "text"], "This model needs 2 columns per token."),
         (["tag", "--local", "two.tagsmith", "--input", "columns"], "The model needs 2 columns per token."),
         (["eval", "--local", "people.tagsmith"], "Give at least one model and then a corpus"),
         (
@@ -231,6 +384,9 @@ def test_mistakes_are_answered_by_a_sentence_and_code_2(
     monkeypatch.chdir(folder)
     Path("ragged.conll").write_text("a B\na b C\n")
     Path("wrong.yaml").write_text("trainer: {kind: [\n")
+    if "spec.yaml" in arguments:
+        *arguments, content = arguments
+        Path("spec.yaml").write_text(content)
     ran = run(*arguments, stdin="word\n")
     assert (ran.code, ran.out) == (2, ""), ran
     assert says in ran.err

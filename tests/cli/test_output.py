@@ -1,5 +1,6 @@
 """What people read: ages, sizes, sparklines, tables; and names for completion."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,10 +19,16 @@ def test_times_are_ages(seconds: float, words: str) -> None:
     assert output.when(datetime.now(UTC) - timedelta(seconds=seconds)) == words
 
 
-def test_times_are_dates_on_request_and_when_they_are_old() -> None:
-    at = datetime(2020, 2, 3, 12, 30, tzinfo=UTC)
-    assert output.when(at).startswith("2020-02-0")
-    assert len(output.when(at, dates=True)) == len("2020-02-03 12:30")
+def test_times_are_local_dates_on_request_and_when_they_are_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    at = datetime(2020, 2, 3, 18, 30, tzinfo=UTC)
+    try:
+        assert output.when(at) == "2020-02-04"
+        assert output.when(at, dates=True) == "2020-02-04 03:30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
     assert output.when(None) == ""
 
 

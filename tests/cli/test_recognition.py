@@ -8,45 +8,55 @@ import pytest
 import zstandard
 
 from tagsmith.cli import recognition
+from tagsmith.cli.recognition import ModelInput
+from tagsmith.core.corpus.formats.recognition import Head
 
 CONLLU = b"# text = It is\n1\tIt\tit\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tis\tbe\tAUX\tVBZ\t_\t0\troot\t_\t_\n\n"
+UNKNOWN, WORDS, TWO, NAMED = (ModelInput(columns) for columns in (None, 1, 2, 0))
+CHARACTERS = ModelInput(1, characters=True)
 
 
 @pytest.mark.parametrize(
-    ("head", "columns", "content"),
+    ("text", "model", "content"),
     [
-        (b"Ada wrote to Charles.\n", None, "text"),
-        (b"New York\n", None, "text"),
-        (b"One line.\nAnother line of text.\n", None, "text"),
-        (b"Ada NNP\nwrote VBD\nto TO\n", None, "columns"),
-        (b"Ada\tNNP\nwrote\tVBD\n", None, "columns"),
-        (b"Ada NNP\nwrote VBD\n", 2, "columns"),
-        (b"Ada\nwrote\nto\n\nShe\n", None, "columns"),
-        (b'{"text": "Ada wrote."}\n', None, "ndjson"),
-        (b'["Ada", "wrote"]\n', None, "ndjson"),
-        (b"[sic] is not JSON here\n", None, "text"),
-        (CONLLU, None, "conllu"),
-        (b"", None, "text"),
+        ("Ada wrote to Charles.\n", WORDS, "text"),
+        ("New York\n", UNKNOWN, "text"),
+        ("One line.\nAnother line of text.\n", UNKNOWN, "text"),
+        ("Good morning\nHello world\nNice day\n", UNKNOWN, "text"),
+        ("Good morning\nHello world\nNice day\n", WORDS, "text"),
+        ("Good morning\nHello world\n\nNice day\n", WORDS, "text"),
+        ("Ada NNP\nwrote VBD\nto TO\n", WORDS, "text"),
+        ("Ada NNP\nwrote VBD\nto TO\n\nShe PRP\n", WORDS, "columns"),
+        ("Ada B-author\nand O\n\nAda B-author\n", WORDS, "columns"),
+        ("Ada\tNNP\nwrote\tVBD\n", UNKNOWN, "columns"),
+        ("Ada NNP\nwrote VBD\n", TWO, "columns"),
+        ("Good morning\n", NAMED, "text"),
+        ("Ada\nwrote\nto\n\nShe\n", UNKNOWN, "columns"),
+        ("Ada\nwrote\nto\n\nShe\n", WORDS, "columns"),
+        ("我们在上海\n上海很大\n我们很好\n", CHARACTERS, "text"),
+        ("我\n们\n\n上\n", CHARACTERS, "columns"),
+        ('{"text": "Ada wrote."}\n', UNKNOWN, "ndjson"),
+        ('["Ada", "wrote"]\n', UNKNOWN, "ndjson"),
+        ("[sic] is not JSON here\n", UNKNOWN, "text"),
+        (CONLLU.decode(), UNKNOWN, "conllu"),
+        ("", UNKNOWN, "text"),
     ],
 )
-def test_what_is_to_be_tagged(head: bytes, columns: int | None, content: str) -> None:
-    assert recognition.content_of(head, columns) == content
+def test_what_is_to_be_tagged(text: str, model: ModelInput, content: str) -> None:
+    assert recognition.content_of(Head(text.encode(), whole=True), lambda: model) == content
 
 
-@pytest.mark.parametrize(
-    ("text", "syntax"),
-    [
-        ("# Unigram\nU00:%x[-2,0]\nU01:%x[-1,0]/%x[0,0]\n\nB\n", "crf++"),
-        ("U00:%x[0,0]\nB01:%x[0,0]\n", "crf++"),
-        ("u:%x[0,0]\nb\n", "wapiti"),
-        ("*:%x[ 0,0]\n", "wapiti"),
-        ('U:suffix=%m[0,0,".$"]\nB\n', "wapiti"),
-        ("U:word=%X[0,0]\n", "wapiti"),
-        ("U:first=%x[@1,0]\n", "wapiti"),
-    ],
-)
-def test_the_syntax_of_templates(text: str, syntax: str) -> None:
-    assert recognition.template_syntax(text) == syntax
+def test_the_model_is_asked_only_if_the_content_leaves_it_open() -> None:
+    def asked() -> ModelInput:
+        raise AssertionError
+
+    for text in (b"A title\nand a line of text\n", b'{"text": "Ada"}', CONLLU):
+        recognition.content_of(Head(text, whole=True), asked)
+
+
+def test_an_object_longer_than_the_head_is_ndjson() -> None:
+    head = Head(b'{"text": "Ada wrote ', whole=False)
+    assert recognition.content_of(head, lambda: UNKNOWN) == "ndjson"
 
 
 @pytest.mark.parametrize(

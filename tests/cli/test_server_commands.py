@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.cli import tagged
 from tagsmith.client import Client
 from tests.cli.command import CommandRunner, people
 
@@ -72,17 +73,63 @@ def test_three_commands_lead_from_a_file_to_a_tagged_sentence(
     assert "\x1b[" not in said + tagged
 
 
-def test_local_and_the_service_write_the_same_bytes(
-    run: CommandRunner, corpus_file: Path, tmp_path: Path
-) -> None:
-    options = ["--preset", "ner", "--passes", "3", "--seed", "7", "--dev", "0.1"]
-    run.ok("train", corpus_file, "--model", "cli-same", *options)
-    run.ok("models", "export", "cli-same:1", "-o", tmp_path / "served")
-    run.ok("train", "--local", corpus_file, "--model", tmp_path / "local", *options)
+SAME = {
+    "ner": (people(), f"{TEXT}\r\n{TEXT} Grace met Alan.\n\n"),
+    # The tokenizer treats control and format characters as blanks.
+    "segmentation": ("我们 在 上海\n上海 很 大\n" * 10, "我们在上海\n上\u200b海\x01很大\n我们很大\n"),
+}
+
+
+@pytest.mark.parametrize("preset", SAME)
+def test_local_and_the_service_write_the_same_bytes(run: CommandRunner, preset: str, tmp_path: Path) -> None:
+    corpus, text = SAME[preset]
+    data, model = tmp_path / "data", f"cli-same-{preset}"
+    data.write_text(corpus)
+    options = ["--preset", preset, "--passes", "3", "--seed", "7", "--dev", "0.1"]
+    if preset == "segmentation":
+        options += ["--format", "segmented"]
+    run.ok("train", data, "--model", model, *options)
+    run.ok("models", "export", f"{model}:1", "-o", tmp_path / "served")
+    run.ok("train", "--local", data, "--model", tmp_path / "local", *options)
     assert (tmp_path / "served").read_bytes() == (tmp_path / "local").read_bytes()
-    for name in ("spans", "columns", "tags", "inline", "conllu"):
-        served = run.ok("tag", "cli-same", "-f", name, stdin=f"{TEXT}\n")
-        assert run.ok("tag", "--local", tmp_path / "local", "-f", name, stdin=f"{TEXT}\n") == served
+    for arguments in (
+        *(["-f", name] for name in tagged.FORMATS),
+        ["--json"],
+        ["-f", "json", "--no-probabilities"],
+    ):
+        served = run.ok("tag", model, *arguments, stdin=text)
+        assert run.ok("tag", "--local", tmp_path / "local", *arguments, stdin=text) == served
+
+
+def test_json_of_columns_has_tags_and_spans(run: CommandRunner, trained: str) -> None:
+    columns = "Yesterday\nGrace\nmet\nAlan\nTuring\n.\n"
+    for option in (["--json"], ["-f", "json"]):
+        made = json.loads(run.ok("tag", trained, *option, stdin=columns))
+        assert made["tags"] == ["O", "B-PER", "O", "B-PER", "I-PER", "O"]
+        assert [span["text"] for span in made["spans"]] == ["Grace", "Alan Turing"]
+
+
+def test_short_lines_are_text_and_the_server_says_what_the_model_takes(
+    run: CommandRunner, trained: str, tmp_path: Path
+) -> None:
+    assert run.ok("tag", trained, "-f", "inline", stdin="Grace met\nAlan Turing\nNice day\n").count("\n") == 3
+    data, templates = tmp_path / "cli-two.conll", tmp_path / "templates"
+    data.write_text("Ada NNP B-PER\nwrote VBD O\n\n" * 20)
+    templates.write_text("U:%x[0,1]\nB\n")
+    run.ok("train", data, "--model", "cli-two", "--template", templates)
+    assert run.ok("tag", "cli-two", stdin="Ada NNP\nwrote VBD\n") == "Ada\tNNP\tB-PER\nwrote\tVBD\tO\n\n"
+
+
+def test_ndjson_on_a_server_takes_the_tokenizer_and_reports_errors(run: CommandRunner, trained: str) -> None:
+    said = run.ok("tag", trained, "--tokenizer", "blanks", stdin=json.dumps({"text": "met Ada."}))
+    made = json.loads(said)
+    assert (made["tokens"], len(made["tags"]), "spans" in made) == (["met", "Ada."], 2, True)
+    lines = [{"id": 1, "tokens": 3}, {"id": 2, "text": TEXT}]
+    ran = run("tag", trained, stdin="\n".join(map(json.dumps, lines)))
+    assert (ran.code, ran.err) == (1, "1 line was not tagged. See `error` in the output.\n")
+    assert ["error" in json.loads(line) for line in ran.out.splitlines()] == [True, False]
+    ran = run("tag", trained, "-f", "columns", stdin=json.dumps(lines[1]))
+    assert (ran.code, ran.err) == (2, "NDJSON cannot be written as columns. Leave --format out.\n")
 
 
 def test_columns_and_ndjson_are_tagged_too(run: CommandRunner, trained: str) -> None:
@@ -187,11 +234,16 @@ def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStac
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["train", "nothing", "--model", "m"], "nothing is neither a file nor a corpus of the server."),
+        (
+            ["train", "nothing", "--model", "m"],
+            "There is no corpus nothing. There is no file nothing either.",
+        ),
+        (["train", "cli-poeple", "--model", "m"], "There is no corpus cli-poeple; did you mean cli-people?"),
+        (["corpora", "show", "cli-poeple"], "There is no corpus cli-poeple; did you mean cli-people?\n"),
         (["train", "nothing.conll", "--model", "m"], "There is no file nothing.conll."),
         (
             ["train", "{corpus}", "--model", "m", "--trainer", "lbgfs"],
-            "Did you mean lbfgs?  (tagsmith trainers lists",
+            "There is no trainer lbgfs; did you mean lbfgs? `tagsmith trainers` lists all",
         ),
         (["train", "{corpus}", "--model", "M!"], "model: "),
         (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "did you mean `sgd`"),
@@ -199,6 +251,11 @@ def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStac
         (["tag", "cli-nobody"], "There is no model cli-nobody."),
         (["models", "show", "cli-people@nobody"], "cli-people has no alias nobody."),
         (["models", "show", "cli-people:x"], "the version must be a number"),
+        (["models", "show", "cli-people:²"], "the version must be a number"),
+        (
+            ["compare", "{corpus}", "--set", "trainers=sgd", "--passes", "2"],
+            "trainers of the spec must be a list",
+        ),
         (["jobs", "show", "zzzzzz"], "There is no job zzzzzz. `tagsmith jobs ls` lists them."),
         (["tune", "{corpus}"], "Say what to search, for example: --search trainer.l1=0.1,0.3,1"),
         (["trian"], "Did you mean 'train'"),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagsmith.cli import complete, output, specs
-from tagsmith.cli.connection import connected, corpus_of, uploaded
+from tagsmith.cli.connection import connected, uploaded
 from tagsmith.cli.errors import CommandError
+from tagsmith.cli.files import complete_file
 from tagsmith.cli.options import InputOptions, ListOptions, ServerOptions, command, group
 
 if TYPE_CHECKING:
@@ -72,11 +73,11 @@ def push(options: PushOptions) -> int:
     """Upload labelled files. The format is recognised, or given by --format."""
     if options.name is not None and len(options.files) > 1:
         raise CommandError("--name names one corpus. Give one file.")
-    given = specs.options_of(options.format_options, repair=options.repair)
+    format_options = specs.options_of(options.format_options, repair=options.repair)
     made = []
     with connected(options.url) as client:
         for path in options.files:
-            corpus = uploaded(client, path, options.format, given, options.name)
+            corpus = uploaded(client, path, options.format, format_options, options.name)
             made.append(corpus)
             if not options.as_json:
                 print_read(str(path), corpus, client.report(corpus.id))
@@ -121,7 +122,7 @@ def show_all(options: ListCorporaOptions) -> int:
 def show(options: CorpusOptions) -> int:
     """Show one corpus: columns, labels, lengths, faults."""
     with connected(options.url) as client:
-        corpus = corpus_of(client, options.corpus)
+        corpus = client.corpus(options.corpus)
         report = client.report(corpus.id)
     if options.as_json:
         output.print_json({**output.plain(corpus), "report": output.plain(report)})
@@ -153,7 +154,7 @@ def show(options: CorpusOptions) -> int:
 def remove(options: RemoveCorpusOptions) -> int:
     """Delete a corpus. A name deletes its newest upload."""
     with connected(options.url) as client:
-        corpus = corpus_of(client, options.corpus)
+        corpus = client.corpus(options.corpus)
         client.delete_corpus(corpus.id, force=options.force)
     if not options.as_json:
         output.say(f"Deleted {output.escaped(_numbered(corpus))} ({corpus.id}).")
@@ -169,7 +170,7 @@ def generate(options: GenerateOptions) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(chunks)
         return 0
-    with options.out.open("wb") as out:
+    with complete_file(options.out) as out:
         out.writelines(chunks)
     return 0
 
@@ -184,10 +185,9 @@ def print_summary(
 ) -> None:
     """Print one line about a corpus, and its faults."""
     scheme = f" ({report.label_scheme})" if report.label_scheme else ""
-    many = f"{len(columns)} column{'s' * (len(columns) != 1)}" if columns else "named attributes"
     output.say(
         f"Read {output.escaped(source)}: {format_name}, {report.sentences:,} sentences, {report.tokens:,} tokens, "
-        f"{many}, {output.escaped(_types(labels))}{scheme}"
+        f"{output.columns(len(columns))}, {output.escaped(_types(labels))}{scheme}"
     )
     print_faults(report)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tagsmith.cli import complete, following, output, specs
-from tagsmith.cli.commands.train import WaitOptions, detached
+from tagsmith.cli import complete, following, specs
+from tagsmith.cli.commands.train import WaitOptions
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import InputOptions, LocalOptions, command
@@ -34,17 +34,17 @@ def evaluate(options: EvaluateOptions) -> int:
             "Give at least one model and then a corpus, for example: tagsmith eval ner test.conll"
         )
     *models, corpus = options.names
-    given = specs.options_of(options.format_options, repair=options.repair)
+    format_options = specs.options_of(options.format_options, repair=options.repair)
     if options.local:
         from tagsmith.cli.local.scoring import LocalScoring, run  # noqa: PLC0415
 
         paths = [Path(name) for name in models]
-        return run(LocalScoring(paths, Path(corpus), options.format, given, options.as_json))
+        return run(LocalScoring(paths, Path(corpus), options.format, format_options, options.as_json))
     with connected(options.url) as client:
-        found = given_corpus(client, corpus, options.format, given)
+        found = given_corpus(client, corpus, options.format, format_options)
         job = client.evaluate(models, found.id)
         if options.detach:
-            return detached(job.id, output.plain(job) if options.as_json else None)
+            return following.detached(job, as_json=options.as_json)
         return following.followed(client, job, as_json=options.as_json, live=options.watch is not False)
 
 

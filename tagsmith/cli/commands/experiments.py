@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tagsmith.cli import complete, following, output, specs
-from tagsmith.cli.commands.train import TrainerOptions, WaitOptions, detached, dev_of
+from tagsmith.cli.commands.train import TrainerOptions, WaitOptions, dev_of
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError, unknown
 from tagsmith.cli.options import FeatureOptions, InputOptions, JsonOptions, ServerOptions, command
@@ -77,11 +77,8 @@ class TrainersOptions(JsonOptions):
 def compare(options: CompareOptions) -> int:
     """Train several trainers on the same data and compare them."""
     spec = specs.with_settings(specs.base(options), options.settings)
-    if options.trainers or "trainers" not in spec:
-        kinds = [specs.checked_trainer(kind) for kind in options.trainers or USUAL]
-        spec["trainers"] = [{"kind": kind} for kind in kinds]
-    if options.passes is not None:
-        spec["trainers"] = [{**each, "passes": options.passes} for each in spec["trainers"]]
+    kinds = options.trainers or ([] if "trainers" in spec else USUAL)
+    spec = specs.with_trainers(spec, kinds, options.passes)
     dev = options.dev if options.dev != DEFAULT_DEV or "dev" not in spec else None
     return _submitted(options, {**spec, "kind": "compare"}, dev)
 
@@ -152,12 +149,14 @@ def _default_of(field: dict[str, Any]) -> str:
 
 
 def _submitted(options: CompareOptions | TuneOptions, spec: dict[str, Any], dev: str | None) -> int:
-    given = specs.options_of(options.format_options, repair=options.repair)
+    format_options = specs.options_of(options.format_options, repair=options.repair)
     with connected(options.url) as client:
-        corpus = given_corpus(client, options.corpus, options.format, given)
-        job = client.submit({**spec, "corpus": corpus.id, **dev_of(client, dev, options.format, given)})
+        corpus = given_corpus(client, options.corpus, options.format, format_options)
+        job = client.submit(
+            {**spec, "corpus": corpus.id, **dev_of(client, dev, options.format, format_options)}
+        )
         if options.detach:
-            return detached(job.id, output.plain(job) if options.as_json else None)
+            return following.detached(job, as_json=options.as_json)
         return following.followed(client, job, as_json=options.as_json, live=options.watch is not False)
 
 

@@ -50,7 +50,7 @@ def explain(options: ExplainOptions) -> int:
         with connected(options.url) as client:
             response = client.tag(options.model, text=text, explain=True)
         raw = output.plain(response)
-        tokens = (response.tokens or [[each for each in text if not each.isspace()]])[0]
+        (tokens,) = response.tokens
         explanations = raw["explain"]
     if options.as_json:
         output.print_json(raw)

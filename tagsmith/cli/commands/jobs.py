@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagsmith.cli import complete, following, output
-from tagsmith.cli.connection import connected, job_id
+from tagsmith.cli.connection import connected, job_of
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import ListOptions, ServerOptions, command, group
 
@@ -75,7 +75,7 @@ def show_all(options: ListJobsOptions) -> int:
 def show(options: JobOptions) -> int:
     """Show one job: its state, spec and result."""
     with connected(options.url) as client:
-        job = client.job(job_id(client, options.job))
+        job = job_of(client, options.job)
         if options.as_json:
             output.print_json(job)
             return 0
@@ -90,7 +90,7 @@ def show(options: JobOptions) -> int:
 def watch(options: JobOptions) -> int:
     """Follow a job until it ends."""
     with connected(options.url) as client:
-        job = client.job(job_id(client, options.job))
+        job = job_of(client, options.job)
         return following.followed(client, job, as_json=options.as_json, live=True)
 
 
@@ -117,16 +117,16 @@ def retry(options: JobOptions) -> int:
 def remove(options: JobOptions) -> int:
     """Delete a job that has ended, with its events."""
     with connected(options.url) as client:
-        found = job_id(client, options.job)
-        client.delete_job(found)
+        job = job_of(client, options.job)
+        client.delete_job(job.id)
     if not options.as_json:
-        output.say(f"Deleted job {output.short_id(found)}.")
+        output.say(f"Deleted job {output.short_id(job.id)}.")
     return 0
 
 
 def _controlled(options: JobOptions, action: str) -> int:
     with connected(options.url) as client:
-        job = _act(client, action, job_id(client, options.job))
+        job = _act(client, action, job_of(client, options.job).id)
     if options.as_json:
         output.print_json(job)
     elif action == "retry":

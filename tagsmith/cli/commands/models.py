@@ -9,7 +9,8 @@ import typer
 from tagsmith.cli import complete, output, results
 from tagsmith.cli.connection import connected, version_of
 from tagsmith.cli.errors import CommandError
-from tagsmith.cli.options import ListOptions, LocalOptions, ServerOptions, command, group
+from tagsmith.cli.files import check_target
+from tagsmith.cli.options import DEFAULT_ALIAS, ListOptions, LocalOptions, ServerOptions, command, group
 
 if TYPE_CHECKING:
     from tagsmith.client import Client
@@ -48,7 +49,7 @@ class ShowModelOptions(LocalOptions):
 class AliasOptions(ModelOptions):
     """A command that moves an alias."""
 
-    alias: Annotated[str, typer.Option(metavar="NAME", help="The alias to move.")] = "champion"
+    alias: Annotated[str, typer.Option(metavar="NAME", help="The alias to move.")] = DEFAULT_ALIAS
     reason: Annotated[
         str | None, typer.Option("--reason", "-m", metavar="TEXT", help="Why; kept in the history.")
     ] = None
@@ -74,7 +75,7 @@ class RollbackOptions(AliasOptions):
 class HistoryOptions(ListOptions, ModelOptions):
     """Options of `models history`."""
 
-    alias: Annotated[str, typer.Option(metavar="NAME", help="Whose moves to list.")] = "champion"
+    alias: Annotated[str, typer.Option(metavar="NAME", help="Whose moves to list.")] = DEFAULT_ALIAS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,13 +264,14 @@ def export(options: ExportOptions) -> int:
     """Write the model file of a version, for --local and for `Tagger.open`."""
     with connected(options.url) as client:
         name, number = version_of(client, options.model)
-        content = client.artifact(name, number)
-    path = options.out or Path(f"{name}-{number}{SUFFIX}")
-    path.write_bytes(content)
+        path = options.out or Path(f"{name}-{number}{SUFFIX}")
+        check_target(path)
+        client.save_artifact(path, name, number)
+    size = path.stat().st_size
     if options.as_json:
-        output.print_json({"model": name, "version": number, "file": str(path), "size_bytes": len(content)})
+        output.print_json({"model": name, "version": number, "file": str(path), "size_bytes": size})
     else:
-        output.say(f"Wrote {output.escaped(path)} ({output.size(len(content))}).")
+        output.say(f"Wrote {output.escaped(path)} ({output.size(size)}).")
         output.say(f"[dim]Use it:[/]  tagsmith tag --local {output.escaped(path)} < input")
     return 0
 
@@ -322,7 +324,7 @@ def _exact_version(client: "Client", reference: str) -> tuple[str, int]:
 
 
 def _row(client: "Client", model: "ModelInfo", *, dates: bool) -> list[str]:
-    served = model.aliases.get("champion") or model.latest
+    served = model.aliases.get(DEFAULT_ALIAS) or model.latest
     version = None if served is None else client.version(model.name, served)
     return [
         f"[bold]{output.escaped(model.name)}[/]",

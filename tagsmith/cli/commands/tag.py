@@ -1,21 +1,24 @@
 """`tag`: label text, columns or NDJSON with a model."""
 
 import gc
+import json
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from tagsmith.cli import complete, inputs, output, recognition
-from tagsmith.cli.connection import connected
-from tagsmith.cli.errors import CommandError, unknown
+from tagsmith.cli.connection import connected, model_input
+from tagsmith.cli.errors import FAILURE, CommandError, unknown
+from tagsmith.cli.files import complete_file
 from tagsmith.cli.inputs import Rows
 from tagsmith.cli.options import LocalOptions, command
-from tagsmith.cli.recognition import Content
+from tagsmith.cli.recognition import Content, ModelInput
 from tagsmith.cli.tagged import FORMATS, LabelledSpan, OutputFormat, TaggedSentence, writer
 
 if TYPE_CHECKING:
@@ -24,8 +27,15 @@ if TYPE_CHECKING:
     from tagsmith.wire import TagResponse
 
 INPUTS: tuple[Content, ...] = ("text", "columns", "ndjson", "conllu")
-#: Sentences of one request or one call of the engine: large compared with its cost, small compared with memory.
-BATCH = 500
+#: What a server returns for each format: tags, spans or both.
+OUTPUTS: dict[OutputFormat, str] = {
+    "inline": "spans",
+    "spans": "spans",
+    "columns": "tags",
+    "tags": "tags",
+    "conllu": "tags",
+    "json": "both",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,20 +100,18 @@ class TagPlan:
 
     content: Content
     format: OutputFormat
-    probabilities: bool
+    with_probabilities: bool
     tokenizer: str | None
 
     @classmethod
-    def of(cls, options: TagCommandOptions, head: bytes, columns: int | None) -> "TagPlan":
-        """Return the plan of the options, completed by what the input looks like."""
-        if options.input is not None and options.input not in INPUTS:
-            raise unknown("input", options.input, INPUTS)
-        if options.format is not None and options.format not in FORMATS:
-            raise unknown("format", options.format, FORMATS)
-        content = options.input or recognition.content_of(head, columns)
-        chosen = options.format or _default_format(content, options.out)
-        likely = content == "text" if options.probabilities is None else options.probabilities
-        return cls(content, chosen, likely, options.tokenizer)
+    def of(cls, options: TagCommandOptions, content: Content) -> "TagPlan":
+        """Return the plan of the options for this content."""
+        named = "json" if options.as_json else options.format
+        chosen = next((each for each in FORMATS if each == named), _default_format(content, options.out))
+        if content == "ndjson" and chosen != "json":
+            raise CommandError(f"NDJSON cannot be written as {chosen}. Leave --format out.")
+        with_probabilities = content == "text" if options.probabilities is None else options.probabilities
+        return cls(content, chosen, with_probabilities, options.tokenizer)
 
 
 def _default_format(content: Content, out: Path | None) -> OutputFormat:
@@ -114,20 +122,32 @@ def _default_format(content: Content, out: Path | None) -> OutputFormat:
 
 def tag(options: TagCommandOptions) -> int:
     """Tag text, columns or NDJSON: `tagsmith tag ner < article.txt`."""
+    if options.input is not None and options.input not in INPUTS:
+        raise unknown("input", options.input, INPUTS)
+    if options.format is not None and options.format not in FORMATS:
+        raise unknown("format", options.format, FORMATS)
+    run = _run_local if options.local else _run_on_server
     with inputs.opened(options.file) as source, _target(options.out) as target:
-        head, blocks = inputs.head_of(source)
-        if options.local:
-            engine = _local_engine(Path(options.model))
-            plan = TagPlan.of(options, head, engine.columns)
-            if plan.content == "columns" and plan.format == "columns" and not options.as_json:
-                engine.tag_columns(blocks, target, probabilities=plan.probabilities)
-            else:
-                _run(engine.with_plan(plan), plan, blocks, target, as_json=options.as_json)
-            return 0
-        plan = TagPlan.of(options, head, None)
-        with connected(options.url) as client:
-            _run(ServerEngine(client, options.model, plan), plan, blocks, target, as_json=options.as_json)
+        failed = run(options, source, target)
+    if failed:
+        lines = "1 line was" if failed == 1 else f"{failed:,} lines were"
+        raise CommandError(f"{lines} not tagged. See `error` in the output.", code=FAILURE)
     return 0
+
+
+def _run_local(options: TagCommandOptions, source: BufferedIOBase, target: IO[bytes]) -> int:
+    engine = _local_engine(Path(options.model))
+    plan, blocks = _planned(options, source, lambda: engine.model_input)
+    if plan.content == "columns" and plan.format == "columns":
+        engine.tag_columns(blocks, target, with_probabilities=plan.with_probabilities)
+        return 0
+    return _run(engine.with_plan(plan), plan, blocks, target)
+
+
+def _run_on_server(options: TagCommandOptions, source: BufferedIOBase, target: IO[bytes]) -> int:
+    with connected(options.url) as client:
+        plan, blocks = _planned(options, source, lambda: model_input(client, options.model))
+        return _run(ServerEngine(client, options.model, plan), plan, blocks, target)
 
 
 def _local_engine(path: Path) -> "LocalEngine":
@@ -141,50 +161,42 @@ def _local_engine(path: Path) -> "LocalEngine":
     return engine
 
 
-def _run(
-    engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: IO[bytes], *, as_json: bool
-) -> None:
-    import json  # noqa: PLC0415
+def _planned(
+    options: TagCommandOptions, source: BufferedIOBase, model: Callable[[], ModelInput]
+) -> tuple[TagPlan, Iterator[bytes]]:
+    """Return what to do with the source, and its content."""
+    blocks = recognition.decoded(source)
+    content = next((each for each in INPUTS if each == options.input), None)
+    if content is None:
+        head, blocks = inputs.head_of(blocks, typed=source.isatty())
+        content = recognition.content_of(head, model)
+    return TagPlan.of(options, content), blocks
 
+
+def _run(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: IO[bytes]) -> int:
+    """Tag the input, and return the number of lines of NDJSON that could not be tagged."""
     if plan.content == "ndjson":
-        for made in engine.objects(inputs.objects_of(blocks)):
+        failed = 0
+        for made in engine.objects(inputs.read_objects(blocks)):
+            failed += "error" in made
             target.write(json.dumps(made, ensure_ascii=False).encode() + b"\n")
-        return
+            target.flush()
+        return failed
     terminal = target is sys.stdout.buffer and sys.stdout.isatty()
-    chosen: OutputFormat = "json" if as_json else plan.format
-    write = writer(chosen, terminal=terminal, colour=terminal and not output.console().no_color)
-    for sentence in _tagged(engine, plan, blocks):
-        target.write(write(sentence).encode())
+    write = writer(plan.format, terminal=terminal, colour=terminal and not output.console().no_color)
+    for sentences in _tagged(engine, plan, blocks):
+        target.write("".join(map(write, sentences)).encode())
+        target.flush()
+    return 0
 
 
-def _tagged(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes]) -> Iterator[TaggedSentence]:
+def _tagged(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes]) -> Iterator[list[TaggedSentence]]:
     if plan.content != "text":
-        sentences = inputs.sentences_of(blocks, tabs=plan.content == "conllu")
-        while batch := list(islice(sentences, BATCH)):
-            yield from engine.rows(batch)
+        yield from map(engine.rows, inputs.read_sentences(blocks, conllu=plan.content == "conllu"))
         return
-    lines = inputs.lines_of(blocks)
-    begin = 0
-    # The first line is tagged at once: a person who types sees the result.
-    for size in _sizes():
-        batch_of_lines = list(islice(lines, size))
-        if not batch_of_lines:
-            return
-        for line, sentence in zip(batch_of_lines, engine.text(batch_of_lines), strict=True):
-            yield _placed(sentence, line, begin)
-            begin += len(line) + 1
-
-
-def _sizes() -> Iterator[int]:
-    yield 1
-    while True:
-        yield BATCH
-
-
-def _placed(sentence: TaggedSentence, line: str, begin: int) -> TaggedSentence:
-    return TaggedSentence(
-        sentence.rows, sentence.tags, sentence.probabilities, sentence.spans, line, sentence.words, begin
-    )
+    for lines in inputs.line_batches(blocks):
+        found = engine.text([line.text for line in lines])
+        yield [replace(each, begin=line.begin) for line, each in zip(lines, found, strict=True)]
 
 
 class ServerEngine:
@@ -193,88 +205,64 @@ class ServerEngine:
     def __init__(self, client: "Client", model: str, plan: TagPlan) -> None:
         self._client = client
         self._model = model
-        self._plan = plan
-        #: Formats that need a tag per token; the others need spans.
-        self._output = "tags" if plan.format in ("columns", "tags", "conllu") else "spans"
+        self._options: dict[str, Any] = {"output": OUTPUTS[plan.format]}
+        if plan.with_probabilities:
+            self._options["marginals"] = True
+        self._tokenizer = {} if plan.tokenizer is None else {"tokenizer": plan.tokenizer}
+        self._conllu = plan.content == "conllu"
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
-        """Tag sentences of columns."""
-        # Of CoNLL-U, the form is what models of text use.
-        given = (
-            [[row[1:2] for row in rows] for rows in sentences]
-            if self._plan.content == "conllu"
-            else sentences
-        )
-        response = self._tag(sentences=given)
-        return [self._entry(response, i, rows) for i, rows in enumerate(sentences)]
+        """Tag sentences of columns. Of CoNLL-U, the form is what models of text use."""
+        tokens = [[row[1:2] for row in rows] for rows in sentences] if self._conllu else sentences
+        response = self._tag(sentences=tokens)
+        return [_entry(response, i, rows) for i, rows in enumerate(sentences)]
 
     def text(self, lines: list[str]) -> list[TaggedSentence]:
-        """Tag lines of text."""
-        response = self._tag(text=lines)
-        # A model that segments text tags characters.
-        found = response.tokens or [[each for each in line if not each.isspace()] for line in lines]
+        """Tag lines of text. Models that segment text have no tokens beside spans, which need none."""
+        response = self._tag(text=lines, **self._tokenizer)
+        tokens = response.tokens or [[] for _ in lines]
         return [
-            self._entry(response, i, [[token] for token in tokens], lines[i])
-            for i, tokens in enumerate(found)
+            replace(_entry(response, i, [[token] for token in tokens[i]]), text=line)
+            for i, line in enumerate(lines)
         ]
 
     def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Tag the objects of NDJSON with the streaming interface."""
-        options: dict[str, Any] = {"output": "tags" if self._plan.format == "tags" else "spans"}
-        if self._plan.probabilities:
-            options["marginals"] = True
-        for line in self._client.tag_lines(self._model, objects, **options):
-            yield output.plain(line)
+        options = {**self._options, **self._tokenizer}
+        return map(output.plain, self._client.tag_lines(self._model, objects, **options))
 
     def _tag(self, **given: Any) -> "TagResponse":
-        options: dict[str, Any] = {"marginals": True} if self._plan.probabilities else {}
-        if self._plan.tokenizer is not None and "text" in given:
-            options["tokenizer"] = self._plan.tokenizer
-        response = self._client.tag(self._model, output=self._output, **given, **options)
+        response = self._client.tag(self._model, **given, **self._options)
         self._model = f"{response.model}:{response.version}"
         return response
 
-    def _entry(self, response: "TagResponse", i: int, rows: Rows, text: str | None = None) -> TaggedSentence:
-        marginals = response.marginals[i] if response.marginals else []
-        tags = response.tags[i] if response.tags else []
-        spans = []
-        for span in response.spans[i] if response.spans else ():
-            given = getattr(span, "probability", None)
-            likely = given if given is not None else min(marginals[span.start : span.stop], default=None)
-            inside = span.begin is not None and span.end is not None and text is not None
-            words = " ".join(row[0] for row in rows[span.start : span.stop])
-            said = (text or "")[span.begin : span.end] if inside else words
-            spans.append(LabelledSpan(span.type, span.start, span.stop, said, span.begin, span.end, likely))
-        words_found = response.words[i] if response.words else []
-        return TaggedSentence(rows, tags, marginals, spans, text, words_found)
+
+def _entry(response: "TagResponse", i: int, rows: Rows) -> TaggedSentence:
+    """Return one sentence or text of a response."""
+    spans = [
+        LabelledSpan(
+            each.type, each.start, each.stop, each.text or "", each.begin, each.end, each.probability
+        )
+        for each in (response.spans[i] if response.spans else ())
+    ]
+    return TaggedSentence(
+        rows,
+        response.tags[i] if response.tags else [],
+        response.marginals[i] if response.marginals else [],
+        spans,
+        words=response.words[i] if response.words else [],
+    )
 
 
-class _target:  # noqa: N801  # used as a function
+@contextmanager
+def _target(path: Path | None) -> Iterator[IO[bytes]]:
     """Standard output, or a file that appears when it is complete."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._draft = None if path is None else path.with_name(f".{path.name}.part")
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> IO[bytes]:
-        if self._draft is None:
-            sys.stdout.flush()
-            return sys.stdout.buffer
-        if self._path is not None and self._path.is_dir():
-            raise CommandError(f"{self._path} is a folder. Give the name of a file.")
-        self._file = self._draft.open("wb")
-        return self._file
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._file is None or self._draft is None or self._path is None:
-            sys.stdout.buffer.flush()
-            return
-        self._file.close()
-        if kind is None:
-            self._draft.replace(self._path)
-        else:
-            self._draft.unlink()
+    if path is not None:
+        with complete_file(path) as file:
+            yield file
+        return
+    sys.stdout.flush()
+    yield sys.stdout.buffer
 
 
 def register(app: typer.Typer) -> None:

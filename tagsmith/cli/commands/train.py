@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, output, results, specs
+from tagsmith.cli import complete, following, results, specs
 from tagsmith.cli.commands.corpora import print_read
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError
-from tagsmith.cli.options import FeatureOptions, InputOptions, LocalOptions, command
+from tagsmith.cli.options import DEFAULT_ALIAS, FeatureOptions, InputOptions, LocalOptions, command
 
 if TYPE_CHECKING:
     from tagsmith.client import Client
@@ -66,7 +66,7 @@ class TrainCommandOptions(WaitOptions, TrainerOptions, InputOptions, LocalOption
         typer.Option("--model", "-m", metavar="NAME", help="Name of the model; a file with --local."),
     ] = None
     promote: Annotated[
-        bool, typer.Option("--promote", help="Serve the new version: let champion point to it.")
+        bool, typer.Option("--promote", help=f"Serve the new version: let {DEFAULT_ALIAS} point to it.")
     ] = False
 
 
@@ -74,63 +74,59 @@ def train(options: TrainCommandOptions) -> int:
     """Train a model: `tagsmith train data.conll --model ner --preset ner --dev dev.conll`."""
     spec = specs.with_trainer(specs.base(options), options.trainer, options.passes)
     spec = specs.with_settings(spec, options.settings)
-    model = options.model or spec.get("model")
+    model = options.model or specs.text_in(spec, "model")
     if not model:
         raise CommandError("Give the model a name: --model NAME" + (" (a file)." if options.local else "."))
-    given = specs.options_of(options.format_options, repair=options.repair)
+    format_options = specs.options_of(options.format_options, repair=options.repair)
     live = sys.stdout.isatty() if options.watch is None else options.watch
     if options.local:
         from tagsmith.cli.local.training import LocalRun, run  # noqa: PLC0415
 
         if options.detach or options.promote:
             raise CommandError("--detach and --promote need a server. Leave them out with --local.")
-        place = Path(options.corpus)
         return run(
-            LocalRun(spec, place, options.dev, Path(model), options.format, given, options.as_json, live)
+            LocalRun(
+                spec=spec,
+                folder=options.spec.parent if options.spec else Path(),
+                corpus=Path(options.corpus),
+                dev=options.dev,
+                model=Path(model),
+                format=options.format,
+                format_options=format_options,
+                as_json=options.as_json,
+                live=live,
+            )
         )
     with connected(options.url) as client:
-        posted = _posted(client, options, spec, given) | {"kind": "train", "model": model}
+        posted = _posted(client, options, spec, format_options) | {"kind": "train", "model": model}
         if options.promote:
-            posted["promote"] = "champion"
+            posted["promote"] = DEFAULT_ALIAS
         job = client.submit(posted)
         if options.detach:
-            return detached(job.id, output.plain(job) if options.as_json else None)
+            return following.detached(job, as_json=options.as_json)
         return following.followed(client, job, as_json=options.as_json, live=live)
 
 
 def _posted(
-    client: "Client", options: TrainCommandOptions, spec: dict[str, Any], given: dict[str, str]
+    client: "Client", options: TrainCommandOptions, spec: dict[str, Any], format_options: dict[str, str]
 ) -> dict[str, Any]:
     """Upload what is a file, and return the spec with the corpora."""
-    corpus = given_corpus(client, options.corpus, options.format, given)
+    corpus = given_corpus(client, options.corpus, options.format, format_options)
     if not options.as_json:
         print_read(options.corpus, corpus, client.report(corpus.id))
         results.print_method(spec)
-    return {**spec, "corpus": corpus.id, **dev_of(client, options.dev, options.format, given)}
+    return {**spec, "corpus": corpus.id, **dev_of(client, options.dev, options.format, format_options)}
 
 
 def dev_of(
-    client: "Client", dev: str | None, format_name: str | None, given: dict[str, str]
+    client: "Client", dev: str | None, format_name: str | None, format_options: dict[str, str]
 ) -> dict[str, Any]:
     """Return the dev set of a spec: a part of the corpus, or a corpus, uploaded if it is a file."""
     if dev is None:
         return {}
     if (fraction := specs.fraction_of(dev)) is not None:
         return {"dev": {"fraction": fraction}}
-    return {"dev": {"corpus": given_corpus(client, dev, format_name, given).id}}
-
-
-def detached(job_id: str, as_json: Any) -> int:
-    """Say how to return to a job that goes on."""
-    if as_json is not None:
-        output.print_json(as_json)
-        return 0
-    short = output.short_id(job_id)
-    output.say(f"Started job [bold]{short}[/].")
-    output.say(
-        f"[dim]Watch:[/]  tagsmith jobs watch {short}    [dim]Cancel:[/]  tagsmith jobs cancel {short}"
-    )
-    return 0
+    return {"dev": {"corpus": given_corpus(client, dev, format_name, format_options).id}}
 
 
 def register(app: typer.Typer) -> None:

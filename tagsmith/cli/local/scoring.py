@@ -22,24 +22,24 @@ class LocalScoring:
     models: Sequence[Path]
     corpus: Path
     format: str | None
-    options: dict[str, str]
+    format_options: dict[str, str]
     as_json: bool
 
 
-def run(given: LocalScoring) -> int:
+def run(scoring: LocalScoring) -> int:
     """Score models and test their differences for significance."""
-    corpus = reading.read(given.corpus, given.format, given.options).corpus
+    corpus = reading.read(scoring.corpus, scoring.format, scoring.format_options).corpus
     if corpus.labels is None:
-        raise CommandError(f"{given.corpus} has no labels to compare with.")
+        raise CommandError(f"{scoring.corpus} has no labels to compare with.")
     taggings = [
-        finished(evaluation.tag_corpus(str(path), reading.tagger_of(path), corpus)) for path in given.models
+        finished(evaluation.tag_corpus(str(path), reading.tagger_of(path), corpus)) for path in scoring.models
     ]
     pairs = finished(evaluation.compare_all(taggings, RESAMPLES, CONFIDENCE, SEED))
     scored: list[dict[str, Any]] = [
         {"model": tagging.name, "metrics": tagging.metrics.as_dict()} for tagging in taggings
     ]
-    result = {"corpus": str(given.corpus), "models": scored, "pairs": pairs}
-    if given.as_json:
+    result = {"corpus": str(scoring.corpus), "models": scored, "pairs": pairs}
+    if scoring.as_json:
         output.print_json(result)
     else:
         results.print_evaluation(result)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tagsmith.cli import output
-from tagsmith.cli.local import reading, splitting
+from tagsmith.cli.local import reading
 from tagsmith.cli.local.tagging import LocalEngine
 from tagsmith.core.model import inspection
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.explanation import explain
+from tagsmith.core.model.use.text import sentences_of
 
 #: Features that are listed.
 TOP = 15
@@ -36,8 +37,8 @@ def show(path: Path, *, as_json: bool) -> int:
         return 0
     output.say(f"[bold]{output.escaped(path)}[/]  {output.size(size)}")
     output.say(
-        f"  {about['columns']} columns · {about['templates']} templates · {model.active_features:,} features · "
-        f"{len(model.labels)} labels"
+        f"  {output.columns(model.features.columns)} · {about['templates']} templates · "
+        f"{model.active_features:,} features · {len(model.labels)} labels"
     )
     output.say(f"  labels {output.escaped(' '.join(model.labels))}")
     rows = [[output.escaped(each.feature), output.escaped(each.label), f"{each.weight:+.3f}"] for each in top]
@@ -48,8 +49,7 @@ def show(path: Path, *, as_json: bool) -> int:
 def explained(path: Path, text: str) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the tokens of a text, and why each got its tag."""
     engine = LocalEngine.open(path)
-    (places,) = splitting.sentences_of([text], engine.tagger, None)
-    sentences = [[text[a:b] for a, b in sentence] for sentence in places]
+    sentences = [each.tokens for each in sentences_of([text], engine.text_tokenizer())]
     coded = engine.tagger.code(sentences)
     decoded = decode(engine.tagger, coded, DecodingOptions(distributions=True))
     wanted = [(i, token) for i, sentence in enumerate(sentences) for token in range(len(sentence))]

@@ -9,24 +9,28 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tagsmith.cli.errors import CommandError
 from tagsmith.cli.inputs import Rows
-from tagsmith.cli.local import reading, splitting
-from tagsmith.cli.local.splitting import TokenPlace
-from tagsmith.cli.recognition import HEAD_BYTES
+from tagsmith.cli.local import reading
+from tagsmith.cli.recognition import ModelInput
 from tagsmith.cli.tagged import LabelledSpan, TaggedSentence
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, Invalid, TagsmithError
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
+from tagsmith.core.corpus.formats.recognition import HEAD_BYTES
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.evaluate.spans import spans_of
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.model.use.text import TextSpan, sentences_of, spans_in, tokenizer_of
+from tagsmith.core.model.use.words import joins_words, words_in
 from tagsmith.core.pipeline.evaluation import predicted_labels
 
 if TYPE_CHECKING:
@@ -45,8 +49,8 @@ class LocalEngine:
     """A model file that is ready to tag."""
 
     tagger: Tagger
-    tokenizer: str | None = None
-    probabilities: bool = False
+    tokenizer: Tokenizer | None = None
+    with_probabilities: bool = False
     conllu: bool = False
 
     @classmethod
@@ -55,20 +59,25 @@ class LocalEngine:
         return cls(reading.tagger_of(path))
 
     @property
-    def columns(self) -> int:
-        """The number of columns that the model needs."""
-        return self.tagger.columns
+    def model_input(self) -> ModelInput:
+        """What the model takes."""
+        columns = self.tagger.columns
+        return ModelInput(columns, columns == 1 and tokenizer_of(self.tagger).kind == "characters")
 
     def with_plan(self, plan: "TagPlan") -> "LocalEngine":
         """Return the engine with the options of a command."""
+        try:
+            tokenizer = None if plan.tokenizer is None else Tokenizer.of(plan.tokenizer)
+        except ValueError as error:
+            raise CommandError(f"There is no tokenizer {plan.tokenizer}. {error}") from None
         return replace(
             self,
-            tokenizer=plan.tokenizer,
-            probabilities=plan.probabilities,
+            tokenizer=tokenizer,
+            with_probabilities=plan.with_probabilities,
             conllu=plan.content == "conllu",
         )
 
-    def tag_columns(self, blocks: Iterable[bytes], target: IO[bytes], *, probabilities: bool) -> None:
+    def tag_columns(self, blocks: Iterable[bytes], target: IO[bytes], *, with_probabilities: bool) -> None:
         """Write column text with a tag at the end of each line. Everything else of a line stays as it is.
 
         Kernels release the interpreter, so threads work on several blocks at a time. Blocks are written in order.
@@ -80,7 +89,7 @@ class LocalEngine:
             try:
                 for block in _whole_sentences(blocks):
                     pending.append(
-                        pool.submit(self._tagged_block, block, before, probabilities=probabilities)
+                        pool.submit(self._tagged_block, block, before, with_probabilities=with_probabilities)
                     )
                     before += block.count(b"\n")
                     if len(pending) > threads:
@@ -91,7 +100,7 @@ class LocalEngine:
                 for each in pending:
                     each.cancel()
 
-    def _tagged_block(self, block: bytes, before: int, *, probabilities: bool) -> bytes:
+    def _tagged_block(self, block: bytes, before: int, *, with_probabilities: bool) -> bytes:
         """Tag a block that begins after `before` lines."""
         reader = formats.reader("conll", max_line_bytes=reading.MAX_LINE_BYTES, labelled=False)
         try:
@@ -102,112 +111,144 @@ class LocalEngine:
                 return block
             faults = [replace(fault, line=fault.line and fault.line + before) for fault in error.faults]
             raise Invalid(error.message, faults, code=error.code) from None
-        if len(corpus.columns) < self.columns:
+        if len(corpus.columns) < self.tagger.columns:
             fault = Fault(f"has {len(corpus.columns)} columns", line=before + 1)
             raise Invalid(
-                f"The model needs {self.columns} columns per token.", [fault], code="missing_column"
+                f"The model needs {self.tagger.columns} columns per token.", [fault], code="missing_column"
             )
         separator = b"\t" if b"\t" in block[:HEAD_BYTES] else b" "
         ends = np.array([*(separator + label.encode() for label in self.tagger.labels), b""], object)
-        if not probabilities:
+        if not with_probabilities:
             return _with_tags(block, ends, finished(predicted_labels(self.tagger, corpus)))
         found = decode(self.tagger, self.tagger.code_corpus(corpus), DecodingOptions(probabilities=True))
-        likely = np.array([*(separator + b"%.4f" % each for each in found.marginals.tolist()), b""], object)
-        both = np.append(ends[found.labels] + likely[:-1], b"")
+        numbers = np.array([*(separator + b"%.4f" % each for each in found.marginals.tolist()), b""], object)
+        both = np.append(ends[found.labels] + numbers[:-1], b"")
         return _with_tags(block, both, np.arange(corpus.tokens))
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
-        """Tag sentences of columns."""
-        tokens: list[Any] = [[row[1:2] for row in rows] for rows in sentences] if self.conllu else sentences
+        """Tag sentences of columns. Of CoNLL-U, the form is what models of text use."""
+        tokens = [[row[1:2] for row in rows] for rows in sentences] if self.conllu else sentences
         return [
-            replace(found, rows=rows) for found, rows in zip(self._tagged(tokens), sentences, strict=True)
+            TaggedSentence(rows, found.tags, found.marginals, self._spans(rows, found))
+            for rows, found in zip(sentences, self._decoded(tokens), strict=True)
         ]
 
     def text(self, lines: list[str]) -> list[TaggedSentence]:
         """Tag lines of text. A line may have several sentences; its entry has the tokens of all."""
-        places = splitting.sentences_of(lines, self.tagger, self.tokenizer)
-        tokens = [
-            [line[a:b] for a, b in sentence]
-            for line, sentences in zip(lines, places, strict=True)
-            for sentence in sentences
-        ]
-        tagged = iter(self._tagged(tokens))
-        return [
-            _line(line, sentences, list(islice(tagged, len(sentences))))
-            for line, sentences in zip(lines, places, strict=True)
-        ]
+        tokenizer = self.text_tokenizer()
+        sentences = sentences_of(lines, tokenizer)
+        decoded = self._decoded([sentence.tokens for sentence in sentences])
+        made = [TaggedSentence([], text=line) for line in lines]
+        for sentence, found in zip(sentences, decoded, strict=True):
+            line = made[sentence.text]
+            spans = spans_in(
+                lines[sentence.text],
+                sentence,
+                found.tags,
+                self.tagger.labels,
+                len(line.tags),
+                found.span_probabilities,
+            )
+            line.spans.extend(self._labelled(span) for span in spans)
+            line.rows.extend([token] for token in sentence.tokens)
+            line.tags.extend(found.tags)
+            line.probabilities.extend(found.marginals)
+        if joins_words(tokenizer, self.tagger.labels):
+            found_words = words_in(lines, sentences, [each.tags for each in decoded])
+            made = [replace(line, words=each.words) for line, each in zip(made, found_words, strict=True)]
+        return made
 
     def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Tag the objects of NDJSON."""
+        """Tag the objects of NDJSON. The entry of an invalid one is an error, as in the API."""
         for given in objects:
-            if "tokens" in given:
-                (found,) = self._tagged([given["tokens"]])
-                made: dict[str, Any] = {}
-            else:
-                (found,) = self.text([given["text"]])
-                made = {"tokens": [row[0] for row in found.rows]}
-            made |= {"tags": found.tags, "spans": [span.as_dict() for span in found.spans]}
-            if self.probabilities:
-                made["marginals"] = [round(each, 4) for each in found.probabilities]
-            yield {**({"id": given["id"]} if "id" in given else {}), **made}
+            made: dict[str, Any] = {"id": given["id"]} if "id" in given else {}
+            try:
+                yield made | self._object(given)
+            except TagsmithError as error:
+                yield made | {"error": {"code": error.code, "detail": error.message}}
 
-    def _tagged(self, sentences: Sequence[Any]) -> list[TaggedSentence]:
+    def text_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer for text: the chosen one, else that of the model. Raise Invalid without text."""
+        try:
+            return tokenizer_of(self.tagger, self.tokenizer)
+        except Invalid as error:
+            remedy = "Give --input columns." if self.tagger.columns else "Give NDJSON."
+            raise Invalid(f"{error.message} {remedy}", code=error.code) from None
+
+    def _object(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "tokens" in given:
+            tokens = _checked(given["tokens"])
+            (found,) = self._decoded([tokens])
+            spans = self._spans([_row(token) for token in tokens], found)
+            made: dict[str, Any] = {"tags": found.tags}
+            marginals = found.marginals
+        elif isinstance(given["text"], str):
+            (line,) = self.text([given["text"]])
+            made = {"words": line.words} if line.words else {}
+            made |= {"tokens": [row[0] for row in line.rows], "tags": line.tags}
+            spans, marginals = line.spans, line.probabilities
+        else:
+            raise Invalid("The text is not a string.", code="invalid_request")
+        made["spans"] = [span.as_dict() for span in spans]
+        return made | ({"marginals": [round(each, 4) for each in marginals]} if marginals else {})
+
+    def _decoded(self, sentences: Sequence[Any]) -> list["_Decoded"]:
         coded = self.tagger.code(sentences)
-        if self.probabilities:
+        if self.with_probabilities:
             decoded = decode(self.tagger, coded, DecodingOptions(probabilities=True, spans=True))
             ids, marginals = decoded.labels, decoded.marginals.tolist()
-            certain = decoded.span_probabilities.tolist()
+            span_probabilities = decoded.span_probabilities
         else:
-            ids, marginals, certain = self.tagger.decode(coded), [], []
+            ids, marginals = self.tagger.decode(coded), []
+            span_probabilities = np.zeros(coded.offsets[-1])
         tags = self.tagger.named(ids)
-        made = []
-        for sentence, (begin, end) in zip(sentences, pairwise(coded.offsets.tolist()), strict=True):
-            rows = [_row(token) for token in sentence]
-            found = TaggedSentence(rows, tags[begin:end], marginals[begin:end], [])
-            made.append(replace(found, spans=_spans(found, certain[begin:end], self.tagger.labels)))
-        return made
+        return [
+            _Decoded(tags[begin:end], marginals[begin:end], span_probabilities[begin:end])
+            for begin, end in pairwise(coded.offsets.tolist())
+        ]
+
+    def _spans(self, rows: Rows, found: "_Decoded") -> list[LabelledSpan]:
+        """Return the spans of a sentence of columns. Their text has blanks between the tokens."""
+        return [
+            LabelledSpan(
+                span.type,
+                span.start,
+                span.stop,
+                " ".join(row[0] for row in rows[span.start : span.stop]),
+                probability=float(found.span_probabilities[span.start]) if self.with_probabilities else None,
+            )
+            for span in spans_of(found.tags, self.tagger.labels)
+        ]
+
+    def _labelled(self, span: TextSpan) -> LabelledSpan:
+        probability = span.probability if self.with_probabilities else None
+        return LabelledSpan(span.type, span.start, span.stop, span.text, span.begin, span.end, probability)
+
+
+class _Decoded(NamedTuple):
+    """One sentence. Without probabilities, `marginals` is empty and `span_probabilities` has zeros."""
+
+    tags: list[str]
+    marginals: list[float]
+    #: The probability of each span at its first token.
+    span_probabilities: NDArray[np.float64]
+
+
+def _checked(tokens: Any) -> list[Any]:
+    """Return the tokens of an object, or raise Invalid if they are not tokens of one kind."""
+    kinds = set(map(type, tokens)) if isinstance(tokens, list) else {type(tokens)}
+    if kinds <= {str} or kinds == {dict}:
+        return tokens  # type: ignore[no-any-return]
+    if kinds == {list} and {type(each) for token in tokens for each in token} <= {str}:
+        return tokens  # type: ignore[no-any-return]
+    raise Invalid("Tokens are a list of strings, of lists of strings or of objects.", code="invalid_request")
 
 
 def _row(token: Any) -> list[str]:
+    """Return a token as a row. An object is shown by its first value."""
     if isinstance(token, str):
         return [token]
-    return (
-        [str(each) for each in token]
-        if not isinstance(token, dict)
-        else [str(next(iter(token.values()), ""))]
-    )
-
-
-def _spans(sentence: TaggedSentence, certain: list[float], labels: list[str]) -> list[LabelledSpan]:
-    """Return the spans of a sentence. `certain` has the probability of each at its first token, or is empty."""
-    return [
-        LabelledSpan(
-            span.type,
-            span.start,
-            span.stop,
-            " ".join(row[0] for row in sentence.rows[span.start : span.stop]),
-            probability=certain[span.start] if certain else None,
-        )
-        for span in spans_of(sentence.tags, labels)
-    ]
-
-
-def _line(line: str, places: list[list[TokenPlace]], tagged: list[TaggedSentence]) -> TaggedSentence:
-    """Join the sentences of a line, and add characters to their spans."""
-    spans, before = [], 0
-    for where, found in zip(places, tagged, strict=True):
-        for span in found.spans:
-            begin, end = where[span.start][0], where[span.stop - 1][1]
-            moved = replace(span, start=before + span.start, stop=before + span.stop)
-            spans.append(replace(moved, text=line[begin:end], begin=begin, end=end))
-        before += len(where)
-    return TaggedSentence(
-        [row for found in tagged for row in found.rows],
-        [tag for found in tagged for tag in found.tags],
-        [each for found in tagged for each in found.probabilities],
-        spans,
-        line,
-    )
+    return [str(next(iter(token.values()), ""))] if isinstance(token, dict) else token
 
 
 def _whole_sentences(blocks: Iterable[bytes]) -> Iterator[bytes]:
