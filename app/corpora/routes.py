@@ -13,8 +13,8 @@ from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
 from tagsmith.app.http.params import DEFAULT_LIMIT, MAX_LIMIT, CorpusId, Cursor, Force, Limit
 from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.http.uploads import UPLOAD_BODY, Declared, UploadName
+from tagsmith.core.base.names import REFERENCE_PATTERN
 from tagsmith.core.corpus.formats import registry as formats
-from tagsmith.core.registry.names import REFERENCE_PATTERN
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 
-from tagsmith.core.registry.names import NAME_PATTERN
+from tagsmith.core.base.names import NAME_PATTERN
 
 #: Enough for one screen. Clients set `limit` for more.
 DEFAULT_LIMIT = 50

@@ -215,15 +215,13 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         phrase = http.HTTPStatus(error.status_code).phrase
         code = FRAMEWORK_CODES.get(error.status_code, phrase.lower().replace(" ", "_"))
-        path = request.scope["path"]
-        sentences = {
-            404: f"No route has the path {path}. See /docs.",
-            405: f"{path} does not support {request.method}. Use a method of the Allow header.",
-        }
-        detail = sentences.get(error.status_code, str(error.detail))
-        headers = dict(error.headers or {})
-        if error.status_code == 405:
+        path, headers = request.scope["path"], dict(error.headers or {})
+        detail = str(error.detail)
+        if error.status_code == 404:
+            detail = f"No route has the path {path}. See /docs."
+        elif error.status_code == 405:
             headers["Allow"] = ", ".join(allowed_methods(app, request.scope))
+            detail = f"{path} does not support {request.method}. It supports {headers['Allow']}."
         return problem_response(request.scope, error.status_code, code, detail, headers=headers)
 
     async def on_not_modified(_: Request, error: Exception) -> Response:

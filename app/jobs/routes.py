@@ -15,11 +15,11 @@ from tagsmith.app.http.bodies import JsonRoute
 from tagsmith.app.http.params import DEFAULT_LIMIT, SVG, Cursor, JobId, Limit
 from tagsmith.app.http.policy import policy
 from tagsmith.app.jobs import service, stream
+from tagsmith.core.base.names import NAME_PATTERN
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.jobs.submit import CheckedJob
-from tagsmith.core.registry.names import NAME_PATTERN
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
 from tagsmith.core.store.states import State

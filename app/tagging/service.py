@@ -37,6 +37,7 @@ INLINE_BYTES = 16 * 1024
 MAX_WAITING = 256
 #: The fields of the most common request.
 _PLAIN = {"model", "sentences"}
+_NO_TOKENS = "`sentences` is a list, and each sentence is a list of tokens. Send raw text as `text`."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -260,7 +261,12 @@ def _invalid(error: ValidationError, raw: bytes) -> Exception:
     if items[0]["type"] == "json_invalid":
         return bodies.malformed(str(items[0]["ctx"]["error"]))
     faults = faults_of(error, pydantic_core.from_json(raw), TagRequest)[: problems.MAX_FAULTS]
+    faults = [dataclasses.replace(each, reason=_NO_TOKENS) if _no_tokens(each) else each for each in faults]
     return Invalid("The request cannot be tagged.", faults, code="invalid_request")
+
+
+def _no_tokens(fault: Fault) -> bool:
+    return fault.type == "list_type" and (fault.pointer or "").startswith("/sentences")
 
 
 def _too_many(reason: str, place: str) -> TooLarge:

@@ -15,12 +15,12 @@ import anyio.to_thread
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.base.errors import NotFound, TagsmithError
 from tagsmith.core.model.cache import ModelCache
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.registry import generations, models, references
 from tagsmith.core.registry.generations import ModelEntry
-from tagsmith.core.registry.references import Target
+from tagsmith.core.registry.references import Reference, Target
 from tagsmith.core.service import messages
 from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
@@ -78,7 +78,7 @@ class Serving:
                 self._targets[reference] = target
                 return Served(target, tagger)
             target = present  # the reference moved while the old model was being opened
-        raise references.unknown(self._models, parsed, POINTER)
+        raise await anyio.to_thread.run_sync(self._unknown, parsed)
 
     async def tagger_of(self, target: Target) -> Tagger:
         """Return the model of one version, for inspection. It does not become a reference in use."""
@@ -136,6 +136,10 @@ class Serving:
         with self._database.read() as conn:
             blob_id = models.blob_id(conn, target.model, target.version)
         yield from blobs.stream(self._database, blob_id)
+
+    def _unknown(self, reference: Reference) -> NotFound:
+        with self._database.read() as conn:
+            return references.unknown(conn, self._models, reference, POINTER)
 
     def _read(self, known: int | None) -> tuple[int, Mapping[str, ModelEntry] | None]:
         with self._database.read() as conn:

@@ -1,14 +1,15 @@
 """Base class and validation of specs: strict, immutable, without unknown fields and NaN."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Tag, TypeAdapter, ValidationError
 
+from tagsmith.core.base import names
 from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.base.suggest import unknown
+from tagsmith.core.base.suggest import did_you_mean, unknown
 
 T = TypeVar("T")
 Location = tuple[int | str, ...]
@@ -33,32 +34,92 @@ def pointer(location: Sequence[object]) -> str:
 
 def faults_of(error: ValidationError, value: Any, kind: Any = None) -> list[Fault]:
     """List the faults of `value` with JSON pointers. `kind` is the type that it was validated as."""
-    faults = []
+    faults: list[Fault] = []
     for item in error.errors(include_url=False):
         path = _path(item["loc"], value, missing=item["type"] == "missing")
         if item["type"].startswith("union_tag"):
             # The fault is in the discriminator field of the union.
-            path = (*path, str(item["ctx"]["discriminator"]).strip("'"))
-        faults.append(Fault(reason=reason_of(item, kind), pointer=pointer(path), type=item["type"]))
+            path = (*path, _discriminator(item))
+        fault = Fault(reason=reason_of(item, kind), pointer=pointer(path), type=item["type"])
+        # Of a choice between names and objects, the fault of a misspelt name says it all.
+        named = [each for each in faults if each.type == "literal_error" and each.pointer == fault.pointer]
+        if not (named and fault.type == "model_type"):
+            faults.append(fault)
     return faults
 
 
 def reason_of(item: Mapping[str, Any], kind: Any = None) -> str:
     """Return the reason of one of pydantic's errors. For an unknown name, it lists the known ones."""
-    context, last = item.get("ctx", {}), str(item["loc"][-1]) if item["loc"] else ""
-    if item["type"] == "extra_forbidden":
-        models = list(_models_at(kind, item["loc"][:-1]))
-        known = [field.alias or name for model in models for name, field in model.model_fields.items()]
-        hints = [model.instead[last] for model in models if issubclass(model, Spec) and last in model.instead]
-        return " ".join([unknown("field", last, known), *hints[:1]])
-    if item["type"] == "union_tag_invalid":
-        field = str(context["discriminator"]).strip("'")
-        return unknown(field, str(context["tag"]), _CHOICE.findall(str(context["expected_tags"])))
-    if item["type"] == "literal_error" and isinstance(item.get("input"), str):
-        return unknown(last or "value", item["input"], _CHOICE.findall(str(context["expected"])))
-    if item["type"] == "value_error":
-        return str(context["error"])  # our own sentence, without pydantic's prefix
-    return str(item["msg"])
+    reason = _REASONS.get(item["type"])
+    return (reason and reason(item, kind)) or str(item["msg"])
+
+
+def _unknown_field(item: Mapping[str, Any], kind: Any) -> str:
+    *location, name = item["loc"]
+    models = list(_models_at(kind, tuple(location)))
+    known = [field.alias or name for model in models for name, field in model.model_fields.items()]
+    hints = [model.instead[name] for model in models if issubclass(model, Spec) and name in model.instead]
+    return " ".join([unknown("field", str(name), known), *hints[:1]])
+
+
+def _unknown_kind(item: Mapping[str, Any], _: Any) -> str:
+    context = item["ctx"]
+    return unknown(_discriminator(item), str(context["tag"]), _CHOICE.findall(str(context["expected_tags"])))
+
+
+def _no_kind(item: Mapping[str, Any], kind: Any) -> str:
+    field = _discriminator(item)
+    known = _choices(field, _models_at(kind, item["loc"]))
+    return f"`{field}` is missing." + (f" Give one of: {', '.join(known)}." if known else "")
+
+
+def _no_object(item: Mapping[str, Any], kind: Any) -> str:
+    """Return the reason for a value that must be an object, with the object that was probably meant."""
+    given, models = item.get("input"), list(_models_at(kind, item["loc"]))
+    kinds = _choices("kind", models)
+    if kinds:
+        meant = given if given in kinds else did_you_mean(str(given), kinds) or kinds[0]
+        return f'Must be an object, such as {{"kind": "{meant}"}}.'
+    fields = dict.fromkeys(name for model in models for name in model.model_fields)
+    return (
+        f"Must be an object with some of the fields {', '.join(fields)}." if fields else "Must be an object."
+    )
+
+
+def _unknown_choice(item: Mapping[str, Any], _: Any) -> str | None:
+    if not isinstance(item.get("input"), str):
+        return None
+    # Pydantic adds the chosen member of a union to the location.
+    fields = [str(part) for part in item["loc"] if not str(part).startswith("literal[")]
+    return unknown(fields[-1] if fields else "value", item["input"], _CHOICE.findall(item["ctx"]["expected"]))
+
+
+def _other_pattern(item: Mapping[str, Any], _: Any) -> str | None:
+    message = names.MESSAGES.get(item["ctx"]["pattern"])
+    return message and message(str(item.get("input", "")))
+
+
+#: The reason of each type of error that pydantic words for programmers.
+_REASONS: Mapping[str, Callable[[Mapping[str, Any], Any], str | None]] = {
+    "extra_forbidden": _unknown_field,
+    "union_tag_invalid": _unknown_kind,
+    "union_tag_not_found": _no_kind,
+    "model_type": _no_object,
+    "model_attributes_type": _no_object,
+    "literal_error": _unknown_choice,
+    "string_pattern_mismatch": _other_pattern,
+    "value_error": lambda item, _: str(item["ctx"]["error"]),  # our own sentence, without pydantic's prefix
+}
+
+
+def _discriminator(item: Mapping[str, Any]) -> str:
+    return str(item["ctx"]["discriminator"]).strip("'")
+
+
+def _choices(field: str, models: Iterable[type[BaseModel]]) -> list[str]:
+    """List the values of a field that distinguishes the members of a union."""
+    annotations = [model.model_fields[field].annotation for model in models if field in model.model_fields]
+    return [str(value) for each in annotations if get_origin(each) is Literal for value in get_args(each)]
 
 
 def _models_at(kind: Any, location: Location) -> Iterator[type[BaseModel]]:

@@ -61,7 +61,7 @@ Dev = Annotated[
     Discriminator(
         _dev_kind,
         custom_error_type="dev",
-        custom_error_message="Give a corpus or a fraction",
+        custom_error_message='Write {"fraction": 0.1} or {"corpus": "NAME"}.',
     ),
 ]
 

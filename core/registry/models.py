@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from tagsmith.core.base import suggest
-from tagsmith.core.base.errors import Conflict, NotFound
+from tagsmith.core.base.errors import Conflict, Fault, NotFound
 from tagsmith.core.registry import evaluations, generations
 from tagsmith.core.registry.evaluations import EvaluationRow
 from tagsmith.core.store import blobs, clock, paging, tables
@@ -204,10 +204,15 @@ def hold(conn: Connection, name: str, number: int) -> None:
     blob_id(conn, name, number)
 
 
-def missing(conn: Connection, name: str) -> NotFound:
-    """Make the error for a model that does not exist. It suggests a model with a similar name."""
-    known = conn.scalars(sa.select(tables.model.c.name).limit(SUGGESTED_FROM))
-    return NotFound(suggest.missing("model", name, known), code="model_not_found")
+def missing(conn: Connection, name: str, faults: Sequence[Fault] = ()) -> NotFound:
+    """Make the error for a model that does not exist. It names a job that trains it, or a model with a similar name."""
+    job = _user_of_model(conn, name)
+    if job is not None:
+        message = f"There is no model {name} yet. Job {job} is training it."
+    else:
+        query = sa.select(tables.model.c.name).where(tables.model.c.deleted_at.is_(None))
+        message = suggest.missing("model", name, conn.scalars(query.limit(SUGGESTED_FROM)))
+    return NotFound(message, faults, code="model_not_found")
 
 
 def _user(conn: Connection, name: str, number: int) -> str | None:

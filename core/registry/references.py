@@ -8,9 +8,9 @@ from sqlalchemy.engine import Connection
 
 from tagsmith.core.base import suggest
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
-from tagsmith.core.registry import generations
+from tagsmith.core.base.names import NAME_PATTERN, wrong_reference
+from tagsmith.core.registry import generations, models
 from tagsmith.core.registry.generations import ModelEntry
-from tagsmith.core.registry.names import NAME_PATTERN
 
 #: A bare model name resolves to this alias if it exists, else to the newest version.
 DEFAULT_ALIAS = "champion"
@@ -44,10 +44,8 @@ def parse(text: str, pointer: str) -> Reference:
     """Parse a reference, or raise Invalid. `pointer` is its location in the body."""
     match = _REFERENCE.fullmatch(text)
     if match is None:
-        reason = "Must be name, name@alias or name:version. Names use lower-case letters, digits, '.', '_' and '-'."
-        raise Invalid(
-            "The model reference is not valid.", [Fault(reason, pointer=pointer)], code="invalid_reference"
-        )
+        fault = Fault(wrong_reference(text), pointer=pointer)
+        raise Invalid("The model reference is not valid.", [fault], code="invalid_reference")
     version = match["version"]
     return Reference(match["name"], match["alias"], int(version) if version else None)
 
@@ -74,21 +72,20 @@ def resolve(conn: Connection, text: str, pointer: str) -> Target:
     known = generations.snapshot(conn, reference.name)
     target = find(known, reference)
     if target is None:
-        raise unknown(known or generations.snapshot(conn), reference, pointer)
+        raise unknown(conn, known, reference, pointer)
     return target
 
 
-def unknown(known: Mapping[str, ModelEntry], reference: Reference, pointer: str) -> NotFound:
-    """Make the error for a reference that does not resolve."""
+def unknown(
+    conn: Connection, known: Mapping[str, ModelEntry], reference: Reference, pointer: str
+) -> NotFound:
+    """Make the error for a reference that does not resolve in the snapshot `known`."""
     name = reference.name
     if name not in known:
-        message, what, code = suggest.missing("model", name, known), "unknown model", "model_not_found"
-    elif reference.alias is not None:
+        return models.missing(conn, name, [Fault("unknown model", pointer=pointer)])
+    if reference.alias is not None:
         message = suggest.missing(f"alias of model {name} named", reference.alias, known[name].aliases)
-        what, code = "unknown alias", "alias_not_found"
-    elif reference.version is not None:
-        message, what = f"Model {name} has no version {reference.version}.", "unknown version"
-        code = "version_not_found"
-    else:
-        message, what, code = f"Model {name} has no versions.", "unknown version", "version_not_found"
-    return NotFound(message, [Fault(what, pointer=pointer)], code=code)
+        return NotFound(message, [Fault("unknown alias", pointer=pointer)], code="alias_not_found")
+    version = "versions" if reference.version is None else f"version {reference.version}"
+    fault = Fault("unknown version", pointer=pointer)
+    return NotFound(f"Model {name} has no {version}.", [fault], code="version_not_found")

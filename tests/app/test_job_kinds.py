@@ -97,7 +97,7 @@ class TestRefused:
                 {"search": {"kind": "grid", "fields": {"features.templates": ["U:%x[0,0]", "U:%x[0,7]"]}}},
                 "missing_column", "/search/fields/features.templates", "%x[0,7]",
             ),
-            ({"train": {"model": "X Y"}}, "invalid_spec", "/train/model", "pattern"),
+            ({"train": {"model": "X Y"}}, "invalid_spec", "/train/model", "did you mean x-y?"),
             ({"search": {"kind": "grid"}}, "invalid_spec", "/search/fields", "required"),
         ],
     )  # fmt: skip

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tagsmith.core.jobs import control, jobs
+from tagsmith.core.store.engine import Database
 from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
 
@@ -26,6 +28,18 @@ def upload(http: httpx.Client, content: bytes = samples.TEXT, **params: str) -> 
         ({"trainer": {"kind": "sgd-l1", "pases": 1}}, "/trainer/pases", "did you mean `passes`? Known: "),
         ({"trainer": {"kind": "lbgfs"}}, "/trainer/kind", "did you mean `lbfgs`?"),
         ({"trainer": {"kind": "lbfgs", "l1": 1}}, "/trainer/l1", "use the trainer `owlqn`"),
+        ({"trainer": "sgd-l1"}, "/trainer", 'such as {"kind": "sgd-l1"}'),
+        ({"trainer": {"passes": 3}}, "/trainer/kind", "`kind` is missing. Give one of: sgd, "),
+        ({"dev": 0.1}, "/dev", 'Write {"fraction": 0.1}'),
+        ({"kind": None}, "/kind", "Give one of: train, "),
+        ({"model": "NER"}, "/model", "did you mean ner?"),
+        ({"model": "my model"}, "/model", "lower-case letters, digits, '.', '_' and '-', and begin with"),
+        ({"model": "a/b"}, "/model", "did you mean a-b?"),
+        ({"model": "Größe"}, "/model", "did you mean groe?"),
+        ({"model": "漢字"}, "/model", "begin with a letter or digit."),
+        ({"model": "x" * 65}, "/model", "at most 64 characters"),
+        ({"init": "NER"}, "/init", "name, name@alias or name:version"),
+        ({"features": "chunking"}, "/features", "Must be an object with some of the fields"),
         ({"features": {"preset": "chunkin"}}, "/features/preset", "did you mean `chunking`?"),
         ({"features": {"templates": "U:%x[0,wrod]"}}, "/features/templates", "did you mean word?"),
         ({"features": {"templates": 'u:%x[0,0]\n*:%t[0,0,"^a"]'}}, "/features/templates", 'Set "syntax" to "wapiti"'),
@@ -34,7 +48,8 @@ def upload(http: httpx.Client, content: bytes = samples.TEXT, **params: str) -> 
 def test_a_mistake_in_a_spec_names_the_remedy(
     http: httpx.Client, changes: dict[str, Any], pointer: str, said: str
 ) -> None:
-    response = http.post("/jobs", json=samples.spec(upload(http), **changes))
+    spec = {key: value for key, value in samples.spec(upload(http), **changes).items() if value is not None}
+    response = http.post("/jobs", json=spec)
     assert response.status_code == 422, response.text
     errors = response.json()["errors"]
     assert any(said in each["detail"] and each["pointer"] == pointer for each in errors), errors
@@ -71,6 +86,55 @@ def test_a_misspelt_model_or_alias_is_suggested(http: httpx.Client, tmp_path: An
     for reference, meant in (("mistakn", "mistaken"), ("mistaken@champoin", "champion")):
         response = http.post("/tag", json={"model": reference, "sentences": sentences})
         assert f"did you mean {meant}?" in response.json()["detail"]
+
+
+def test_a_deleted_model_is_not_suggested(http: httpx.Client, tmp_path: Any) -> None:
+    model = samples.model_file("x", tmp_path / "model")
+    assert http.post("/models/forgotten/versions", content=model).status_code == 201
+    assert http.delete("/models/forgotten").status_code == 204
+    for name in ("forgotten", "forgottn"):
+        assert http.delete(f"/models/{name}").json()["detail"] == f"There is no model {name}."
+
+
+def test_a_model_in_its_first_training_names_the_job(http: httpx.Client, database: Database) -> None:
+    with database.write() as conn:
+        job = jobs.create(conn, kind="train", spec={}, model="unborn")
+    said = f"There is no model unborn yet. Job {job.id} is training it."
+    assert http.get("/models/unborn").json()["detail"] == said
+    response = http.post("/tag", json={"model": "unborn", "sentences": [["Anna"]]})
+    assert assert_problem(response, 404, "model_not_found", pointer="/model")["detail"] == said
+    with database.write() as conn:
+        control.cancel(conn, job.id)
+    assert http.get("/models/unborn").json()["detail"] == "There is no model unborn."
+
+
+def test_a_wrong_name_in_a_path_is_repaired(http: httpx.Client) -> None:
+    for path, parameter in (("/models/NER", "name"), ("/models/ner/aliases/My alias", "alias")):
+        problem = assert_problem(http.get(path), 422, "invalid_request")
+        (fault,) = problem["errors"]
+        assert fault["parameter"] == parameter
+        assert "did you mean " in fault["detail"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer", "said"),
+    [
+        ({"sentences": ["Anna lives"]}, "/sentences/0", "Send raw text as `text`."),
+        ({"sentences": "Anna lives"}, "/sentences", "Send raw text as `text`."),
+        ({"text": "Anna", "tokenizer": "wrds"}, "/tokenizer", "Unknown tokenizer `wrds`; did you mean `words`?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_tagging_request_names_the_remedy(
+    http: httpx.Client, request_: dict[str, Any], pointer: str, said: str
+) -> None:
+    problem = assert_problem(http.post("/tag", json={"model": "m", **request_}), 422, "invalid_request")
+    (fault,) = problem["errors"]
+    assert (fault["pointer"], said in fault["detail"]) == (pointer, True), fault
+
+
+def test_a_wrong_method_names_the_right_ones(http: httpx.Client) -> None:
+    problem = assert_problem(http.put("/jobs", json={}), 405, "method_not_allowed")
+    assert problem["detail"] == "/jobs does not support PUT. It supports GET, POST."
 
 
 @pytest.mark.parametrize(("chunked", "status"), [(False, 413), (True, 422)])

@@ -79,7 +79,7 @@ class TestUploads:
 
     def test_an_unknown_format_is_refused(self, http: httpx.Client) -> None:
         response = http.post("/corpora", params={"format": "word-perfect"}, content=GOOD)
-        assert_problem(response, 422, "unknown_format", parameter="format", reason="known: conll")
+        assert_problem(response, 422, "unknown_format", parameter="format", reason="Use one of: conll")
 
     def test_a_body_over_the_limit_is_refused_whether_its_length_is_announced_or_not(
         self, http: httpx.Client
@@ -383,7 +383,9 @@ class TestAddresses:
     )
     def test_a_name_outside_the_alphabet_is_refused(self, http: httpx.Client, path: str) -> None:
         parameter = "alias" if "aliases" in path else "name"
-        assert_problem(http.get(path), 422, "invalid_request", parameter=parameter, reason="pattern")
+        assert_problem(
+            http.get(path), 422, "invalid_request", parameter=parameter, reason="Names use lower-case letters"
+        )
 
     @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", "99999999999999999999", "2147483648"])
     def test_a_version_that_is_no_number_is_refused(self, http: httpx.Client, number: str) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tagsmith.app.http.middleware import idempotency
+from tagsmith.core.base.names import NAME_PATTERN
 from tagsmith.core.corpus.formats import registry as formats
-from tagsmith.core.registry.names import NAME_PATTERN
 
 #: A reference to a corpus that a schema accepts.
 CORPUS = r"[^\x00-\x1f\x7f]{1,220}"

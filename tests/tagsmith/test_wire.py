@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from tagsmith import wire
+from tagsmith.core.base import names as core_names
 from tagsmith.core.corpus.labels.codings import LabelCoding
 from tagsmith.core.corpus.text.tokenizer import Tokenizer, TokenizerKind
-from tagsmith.core.registry import names as core_names
 from tagsmith.core.registry.references import DEFAULT_ALIAS
 from tagsmith.core.store.ids import CorpusReference
 from tagsmith.core.store.keys import Scope

@@ -193,7 +193,9 @@ def writing_options(
     entry = _format(format)
     given_for_reading = sorted(entry.reading_options & given.keys())
     if given_for_reading:
-        faults = [Fault("This option is for uploads only. Remove it.", parameter=name) for name in given_for_reading]
+        faults = [
+            Fault("This option is for uploads only. Remove it.", parameter=name) for name in given_for_reading
+        ]
         raise Invalid("Some options are not for writing. Remove them.", faults, code="invalid_options")
     not_kept = {*LabelOptions.model_fields, *entry.reading_options}
     kept = {key: value for key, value in own.items() if key not in not_kept}

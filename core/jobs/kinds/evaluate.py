@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.names import ModelReference
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
@@ -21,7 +22,6 @@ from tagsmith.core.pipeline import evaluation, warm
 from tagsmith.core.pipeline.experiments.table import csv_of
 from tagsmith.core.registry import evaluations
 from tagsmith.core.registry.evaluations import NewEvaluation
-from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.registry.references import Target
 from tagsmith.core.store.ids import CorpusReference
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.names import ModelReference
 from tagsmith.core.base.spec import pointer
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.formats import registry as formats
@@ -22,7 +23,6 @@ from tagsmith.core.model.constraints import Constraints
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
 from tagsmith.core.pipeline.evaluation import tagged_corpus
-from tagsmith.core.registry.names import ModelReference
 from tagsmith.core.store import blobs
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.ids import CorpusReference

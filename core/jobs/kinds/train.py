@@ -9,6 +9,7 @@ from pydantic import model_validator
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
+from tagsmith.core.base.names import ModelReference, Name
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
@@ -24,7 +25,6 @@ from tagsmith.core.pipeline.train import Start, TrainResult, train
 from tagsmith.core.registry import evaluations, models, promotion
 from tagsmith.core.registry.aliases import MoveContext
 from tagsmith.core.registry.evaluations import NewEvaluation
-from tagsmith.core.registry.names import ModelReference, Name
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import version
 from tagsmith.core.store.ids import CorpusReference

@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationInfo, field_validator, model_
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
+from tagsmith.core.base.names import Name
 from tagsmith.core.base.spec import Spec, pointer, validated
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs.input_checks import InputChecks
@@ -24,7 +25,6 @@ from tagsmith.core.pipeline.experiments import folds
 from tagsmith.core.pipeline.experiments.search import Search, Value
 from tagsmith.core.pipeline.experiments.table import csv_of, error_of
 from tagsmith.core.pipeline.experiments.tune import Folds, Scoring, TuneCandidate, for_whole_corpus, tune
-from tagsmith.core.registry.names import Name
 from tagsmith.core.store.ids import CorpusReference
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tagsmith.core.base import suggest
+from tagsmith.core.base import names, suggest
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.suggest import MAX_LISTED, did_you_mean, unknown
 from tagsmith.core.jobs.kinds import parse_job
@@ -26,6 +26,8 @@ def fault(**fields: Any) -> tuple[str | None, str]:
         ("lbgfs", ["lbfgs", "owlqn"], "lbfgs"),
         ("sgd_l1", ["sgd", "sgd-l1"], "sgd-l1"),
         ("Passes", ["passes"], "passes"),
+        ("ner", ["ner"], None),
+        ("ner", ["ner", "ner2"], "ner2"),
         ("completely-else", ["lbfgs", "owlqn"], None),
         ("", ["a"], None),
     ],
@@ -34,9 +36,10 @@ def test_the_nearest_name_is_suggested(name: str, known: list[str], meant: str |
     assert did_you_mean(name, known) == meant
 
 
-def test_the_examples_of_the_module_are_true() -> None:
-    found = doctest.testmod(suggest)
-    assert (found.failed, found.attempted) == (0, 2)
+def test_the_examples_of_the_modules_are_true() -> None:
+    for module, examples in ((suggest, 2), (names, 1)):
+        found = doctest.testmod(module)
+        assert (found.failed, found.attempted) == (0, examples)
 
 
 def test_a_long_list_and_a_long_name_are_cut() -> None:

@@ -296,7 +296,7 @@ def test_settings_drawn_twice_are_tried_once():
         (drawn(**{"trainer.l1": {"low": 1}}), "/search/fields/trainer.l1/high", "required"),
         ({**grid(**{"trainer.l1": [1]}), "folds": 1}, "/folds", "2"),
         ({**grid(**{"trainer.l1": [1]}), "folds": 21}, "/folds", "20"),
-        ({**grid(**{"trainer.l1": [1]}), "train": {"model": "No"}}, "/train/model", "pattern"),
+        ({**grid(**{"trainer.l1": [1]}), "train": {"model": "No"}}, "/train/model", "did you mean no?"),
         ({**TUNE, "search": {"kind": "annealing"}}, "/search/kind", "grid"),
         (TUNE, "/search", "required"),
     ],
