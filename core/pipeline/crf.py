@@ -13,11 +13,13 @@ from tagsmith.core.pipeline import crfsuite
 from tagsmith.core.pipeline.crfsuite import CrfTagger, TrainingLog
 from tagsmith.core.pipeline.estimator import (
     Labels,
+    NotFitted,
     SequenceEstimator,
     Sequences,
     Token,
     corpus_of,
     learning_of,
+    listed,
     marginals_of,
     share_right,
 )
@@ -119,6 +121,7 @@ class CRF(SequenceEstimator):
             raise ValueError("Pass both X_dev and y_dev, or neither.")
         if self.trainer_cls is not None:
             raise ValueError("trainer_cls is not supported: it is a class of python-crfsuite. Remove it.")
+        X_dev, y_dev = listed(X_dev), listed(y_dev)
         dev = None if X_dev is None or y_dev is None else corpus_of(X_dev, y_dev)
         learning = learning_of(crfsuite.spec_of(self.get_params()))
         self.training_log_ = TrainingLog(self.verbose)
@@ -140,7 +143,7 @@ class CRF(SequenceEstimator):
 
     def predict_marginals(self, X: Sequences) -> NDArray[np.object_]:
         """Return the probability of every label for each token. Of margin algorithms they are not calibrated."""
-        return np.array(marginals_of(self._fitted(), X), np.object_)
+        return np.array(marginals_of(self._fitted(), listed(X)), np.object_)
 
     def predict_marginals_single(self, xseq: Sequence[Token]) -> list[dict[str, float]]:
         """Return the probability of every label for each token of one sequence."""
@@ -148,7 +151,7 @@ class CRF(SequenceEstimator):
 
     def score(self, X: Sequences, y: Labels) -> float:
         """Return the share of tokens with the correct label."""
-        return share_right(self._tag(X), y)
+        return share_right(self._tag(X), listed(y))
 
     @property
     def tagger_(self) -> CrfTagger | None:
@@ -211,5 +214,6 @@ class CRF(SequenceEstimator):
         return getattr(self, "_tagger", None)
 
     def _fitted(self) -> Tagger:
-        self._opened()
+        if self._opened() is None and self.model_filename is not None:
+            raise NotFitted(f"There is no file {self.model_filename}. Call fit, or correct model_filename.")
         return super()._fitted()

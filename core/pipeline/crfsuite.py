@@ -37,6 +37,8 @@ def spec_of(options: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"Unknown linesearch {given['linesearch']!r}. Use one of: {', '.join(LINE_SEARCHES)}."
         )
+    if algorithm == "l2sgd" and given.get("c1"):
+        raise ValueError('c1 has no meaning for algorithm="l2sgd". Use algorithm="lbfgs", or leave c1 out.')
     passes = min(int(given.get("max_iterations", MAX_ITERATIONS[algorithm])), UNLIMITED)
     trainer, stop = _TRAINERS[algorithm](given)
     return {

@@ -117,7 +117,7 @@ class SequenceEstimator:
         return self._tagger
 
     def _tag(self, X: Any) -> list[list[str]]:
-        return self._fitted().tag(X)
+        return self._fitted().tag(listed(X))
 
     def _model_bytes(self) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -179,14 +179,14 @@ class SequenceTagger(SequenceEstimator):
 
     def predict(self, X: Sequences) -> list[list[str]]:
         """Return the best labels of each sequence."""
-        return self._tag(_checked(X))
+        return self._tag(_checked(listed(X)))
 
     def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
         """Return the probability of every label for each token.
 
         For trainers that are not probabilistic, the values are not calibrated.
         """
-        return marginals_of(self._fitted(), _checked(X))
+        return marginals_of(self._fitted(), _checked(listed(X)))
 
     def score(self, X: Sequences, y: Labels) -> float:
         """Return the share of tokens with the correct label."""
@@ -233,7 +233,7 @@ def corpus_of(X: Sequences, y: Labels, *, zeros_count: bool = False) -> Corpus:
 
     With `zeros_count`, an attribute with the value 0 has been seen with the label of its token, as in CRFsuite.
     """
-    X = _checked(X)
+    X, y = _checked(listed(X)), listed(y)
     _check_lengths(X, y)
     gathered = _gathered(X)
     names, ids = intern(empty_pool(1), *gathered.spans(), 1)
@@ -266,6 +266,15 @@ def _with_zeros(gathered: AttributeCollector, ids: Ids, gold: Ids) -> Cells:
 
 def _parameters(kind: type) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "self"]
+
+
+def listed(values: Any) -> Any:
+    """Return sequences, or what they are not, with generators replaced by lists."""
+    if isinstance(values, Iterator):
+        values = list(values)
+    if isinstance(values, list) and any(isinstance(each, Iterator) for each in values):
+        return [list(each) if isinstance(each, Iterator) else each for each in values]
+    return values
 
 
 def _checked(X: Any) -> Any:

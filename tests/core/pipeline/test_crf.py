@@ -14,6 +14,7 @@ from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from tagsmith import CRF, Tagger
+from tagsmith.core.pipeline.estimator import NotFitted
 from tests.core.pipeline.test_estimator import CHECKS, sequences
 
 X, Y = sequences(40)
@@ -283,3 +284,22 @@ def test_a_fitted_estimator_is_published_with_a_client(fitted: CRF) -> None:
     name, published = fitted.push(Publisher(), "ner")
     assert name == "ner"
     assert published == fitted._model_bytes()
+
+
+def test_generators_are_taken_as_lists() -> None:
+    given = CRF(max_iterations=5).fit(X, Y, UNSEEN, GOLD)
+    made = CRF(max_iterations=5).fit(
+        (iter(sequence) for sequence in X), iter(Y), iter(UNSEEN), (iter(labels) for labels in GOLD)
+    )
+    assert made.predict(iter(UNSEEN)).tolist() == given.predict(UNSEEN).tolist()
+    assert made.score(iter(UNSEEN), iter(GOLD)) == given.score(UNSEEN, GOLD)
+
+
+def test_a_missing_model_file_is_named() -> None:
+    with pytest.raises(NotFitted, match="There is no file none.crf"):
+        CRF(model_filename="none.crf").predict(X)
+
+
+def test_an_option_of_another_algorithm_is_refused() -> None:
+    with pytest.raises(ValueError, match="c1 has no meaning"):
+        CRF(algorithm="l2sgd", c1=0.1).fit(X, Y)
