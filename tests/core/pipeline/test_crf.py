@@ -296,7 +296,7 @@ def test_generators_are_taken_as_lists() -> None:
 
 
 def test_a_missing_model_file_is_named() -> None:
-    with pytest.raises(NotFitted, match="There is no file none.crf"):
+    with pytest.raises(NotFitted, match=r"There is no file none\.crf"):
         CRF(model_filename="none.crf").predict(X)
 
 
