@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from tagsmith.app.deps import Caller
 from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
-from tagsmith.core.features.lexicon.lexicon import Lexicon, LexiconReader, known_kind
+from tagsmith.core.features.lexicon.lexicon import Lexicon, LexiconReader, id_of, known_kind
 from tagsmith.core.service.settings import MIB, Settings
 from tagsmith.core.store import blobs, lexicons
 from tagsmith.core.store.engine import Database
@@ -84,7 +84,7 @@ def upload_status(*, new: bool) -> int:
 def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:
     lexicon = upload.finish()
     return LexiconRow(
-        id=lexicons.id_of(lexicon.kind, upload.sha256),
+        id=id_of(lexicon.kind, upload.sha256),
         name=name,
         kind=lexicon.kind,
         entries=len(lexicon.entries),

@@ -1,7 +1,6 @@
 """Uploaded lexicons. The id of a lexicon is derived from its content."""
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,11 +32,6 @@ class LexiconRow:
     sha256: str
     size_bytes: int
     created_at: datetime
-
-
-def id_of(kind: str, sha256: str) -> str:
-    """Return the id of a lexicon. Equal texts of the same kind have the same id."""
-    return "lex_" + hashlib.sha256(f"{kind}:{sha256}".encode()).hexdigest()[:40]
 
 
 def insert(conn: Connection, row: LexiconRow, chunks: Iterable[bytes]) -> tuple[LexiconRow, bool]:

@@ -118,6 +118,17 @@ def fraction_of(text: str) -> float | None:
     return fraction
 
 
+def folder_of(options: FeatureOptions) -> Path:
+    """Return the folder of the spec file, else the current one."""
+    return options.spec.parent if options.spec else Path()
+
+
+def path_of(name: str, folder: Path) -> Path:
+    """Return the path of a file that a spec names: beside the spec, else from the current folder."""
+    beside = folder / name
+    return beside if beside.is_file() else Path(name)
+
+
 def read(path: Path) -> dict[str, Any]:
     """Read a spec from YAML or JSON."""
     found = _yaml(path.read_text(encoding="utf-8"), str(path))

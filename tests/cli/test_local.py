@@ -353,6 +353,18 @@ def _with_spec(content: str, *options: str) -> list[str]:
             _with_spec("max_seconds: 9"),
             "max_seconds has no meaning with --local: it limits jobs of a server.",
         ),
+        (
+            _with_spec("features: {derived: {gaz: {kind: lexicon, lexicon: none.txt}}}"),
+            "features.derived.gaz: there is no lexicon file none.txt.",
+        ),
+        (
+            _with_spec(f"features: {{derived: {{gaz: {{kind: lexicon, lexicon: lex_{'0' * 40}}}}}}}"),
+            "features.derived.gaz: a lexicon of a server cannot be used with --local. Name a file.",
+        ),
+        (
+            _with_spec("features: {derived: {gaz: {kind: cluster, lexicon: ragged.conll}}}"),
+            "ragged.conll: The lexicon cannot be parsed.",
+        ),
         (["tag", "--local", "none.tagsmith"], "There is no model file none.tagsmith."),
         (["tag", "--local", "people.conll"], "people.conll: The file is not a model"),
         (

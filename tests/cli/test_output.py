@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tagsmith.cli import complete, output
+from tagsmith.cli import complete, options, output
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.features.presets import PRESETS
 from tagsmith.core.learn.trainers.registry import SPECS
+from tagsmith.wire.names import DEFAULT_ALIAS
 
 
 @pytest.mark.parametrize(
@@ -79,3 +80,7 @@ def test_completion_knows_all_trainers_presets_and_formats_without_importing_the
     assert sorted(complete.presets()) == sorted(PRESETS)
     assert sorted(complete.formats()) == sorted(formats.known_formats())
     assert complete.trainers("sgd") == [kind for kind in complete.trainers() if kind.startswith("sgd")]
+
+
+def test_the_default_alias_is_that_of_the_api() -> None:
+    assert options.DEFAULT_ALIAS == DEFAULT_ALIAS

@@ -101,6 +101,34 @@ def test_local_and_the_service_write_the_same_bytes(run: CommandRunner, preset: 
         assert run.ok("tag", "--local", tmp_path / "local", *arguments, stdin=text) == served
 
 
+LEXICONS = """\
+features:
+  templates: [[word], [t], [p], [c]]
+  derived:
+    t: {kind: lexicon, lexicon: types.tsv}
+    p: {kind: lexicon, lexicon: places.txt}
+    c: {kind: cluster, lexicon: paths}
+"""
+
+
+def test_lexicons_are_files_beside_the_spec_and_uploaded_to_a_server(
+    run: CommandRunner, corpus_file: Path, tmp_path: Path, stack: BackgroundStack
+) -> None:
+    (tmp_path / "types.tsv").write_text("PER\tAda Lovelace\nLOC\tParis\n")
+    (tmp_path / "places.txt").write_text("# cities\nLondon\nNew York\n")
+    (tmp_path / "paths").write_text("0110\tAda\t7\n0111\tGrace\t5\n")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(LEXICONS)
+    options = ["--spec", spec, "--passes", "2"]
+    run.ok("train", "--local", corpus_file, "--model", tmp_path / "local", *options)
+    run.ok("train", corpus_file, "--model", "cli-lexicons", *options)
+    run.ok("models", "export", "cli-lexicons:1", "-o", tmp_path / "served")
+    assert (tmp_path / "served").read_bytes() == (tmp_path / "local").read_bytes()
+    with Client(stack.url) as client:
+        kinds = {each.name: each.kind for each in client.lexicons()}
+    assert {"types": "typed", "places": "words", "paths": "clusters"}.items() <= kinds.items()
+
+
 def test_json_of_columns_has_tags_and_spans(run: CommandRunner, trained: str) -> None:
     columns = "Yesterday\nGrace\nmet\nAlan\nTuring\n.\n"
     for option in (["--json"], ["-f", "json"]):

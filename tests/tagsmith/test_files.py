@@ -6,7 +6,6 @@ import pytest
 
 from tagsmith.client.files import corpus_name, read_templates, templates_of
 
-
 #: Names of files, and of the corpora that are uploaded from them. A test of the page reads them too.
 NAMES = {
     "x.conll.xz": "x",

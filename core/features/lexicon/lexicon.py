@@ -11,6 +11,7 @@
 Blank lines are ignored. So are lines that begin with `#` and a blank, except in kind `text`.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -126,6 +127,11 @@ def read_lexicon(kind: Kind, chunks: Iterable[bytes], *, max_line_bytes: int) ->
     for chunk in chunks:
         reader.feed(chunk)
     return reader.finish()
+
+
+def id_of(kind: str, sha256: str) -> str:
+    """Return the id of a lexicon whose text has this checksum. Equal texts of the same kind have the same id."""
+    return "lex_" + hashlib.sha256(f"{kind}:{sha256}".encode()).hexdigest()[:40]
 
 
 def known_kind(name: str) -> Kind:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, output, specs
+from tagsmith.cli import complete, following, lexicons, output, specs
 from tagsmith.cli.commands.train import TrainerOptions, WaitOptions, dev_of
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError, unknown
@@ -152,6 +152,7 @@ def _submitted(options: CompareOptions | TuneOptions, spec: dict[str, Any], dev:
     format_options = specs.options_of(options.format_options, repair=options.repair)
     with connected(options.url) as client:
         corpus = given_corpus(client, options.corpus, options.format, format_options)
+        spec = lexicons.uploaded(client, spec, specs.folder_of(options))
         job = client.submit(
             {**spec, "corpus": corpus.id, **dev_of(client, dev, options.format, format_options)}
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, results, specs
+from tagsmith.cli import complete, following, lexicons, results, specs
 from tagsmith.cli.commands.corpora import print_read
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError
@@ -87,7 +87,7 @@ def train(options: TrainCommandOptions) -> int:
         return run(
             LocalRun(
                 spec=spec,
-                folder=options.spec.parent if options.spec else Path(),
+                folder=specs.folder_of(options),
                 corpus=Path(options.corpus),
                 dev=options.dev,
                 model=Path(model),
@@ -115,6 +115,7 @@ def _posted(
     if not options.as_json:
         print_read(options.corpus, corpus, client.report(corpus.id))
         results.print_method(spec)
+    spec = lexicons.uploaded(client, spec, specs.folder_of(options))
     return {**spec, "corpus": corpus.id, **dev_of(client, options.dev, options.format, format_options)}
 
 

@@ -1,5 +1,6 @@
 """`tagsmith train --local`: the engine of the service on files. The same spec and seed give the same model file."""
 
+import hashlib
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -8,15 +9,18 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tagsmith.cli import output, results, specs
+from tagsmith.cli import lexicons, output, results, specs
 from tagsmith.cli.commands.corpora import print_summary
 from tagsmith.cli.errors import INTERRUPTED, CommandError
 from tagsmith.cli.files import check_target, complete_file
+from tagsmith.cli.lexicons import LexiconFile
 from tagsmith.cli.local import reading
 from tagsmith.cli.watching import ProgressLine
+from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import validated
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus import report
+from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons, id_of, read_lexicon
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
 from tagsmith.core.model import file
@@ -53,18 +57,19 @@ def run(job: LocalRun) -> int:
     """Train a model and write it to a file."""
     check_target(job.model)
     dev = _dev(job)
-    learning = _learning(job, dev)
+    found, spec = _lexicons(job)
+    learning = _learning(spec, dev, found)
     began = time.monotonic()
     loaded = _read(job, job.corpus)
     dev_set = _read(job, dev).corpus if isinstance(dev, Path) else dev
     init = specs.text_in(job.spec, "init")
-    start = None if init is None else Start(reading.tagger_of(_path(job, init)).model, init)
+    start = None if init is None else Start(reading.tagger_of(specs.path_of(init, job.folder)).model, init)
     if not job.as_json:
         _print_read(job.corpus, loaded)
         results.print_method(job.spec)
     try:
         with ProgressLine(live=job.live, stderr=job.as_json) as line:
-            trained = _followed(train(learning, loaded.corpus, dev_set, init=start), line)
+            trained = _followed(train(learning, loaded.corpus, dev_set, lexicons=found, init=start), line)
     except KeyboardInterrupt:
         output.say("Stopped. No model was written.", stderr=True)
         return INTERRUPTED
@@ -77,30 +82,44 @@ def _dev(job: LocalRun) -> Path | float | None:
     if job.dev is not None:
         fraction = specs.fraction_of(job.dev)
         return Path(job.dev) if fraction is None else fraction
-    match specs.object_in(job.spec, "dev"):
+    dev = specs.object_in(job.spec, "dev")
+    if not dev:
+        return None
+    match dev:
         case {"corpus": str(corpus), **rest} if not rest:
-            return _path(job, corpus)
+            return specs.path_of(corpus, job.folder)
         case {"fraction": float(fraction), **rest} if not rest and 0 < fraction < 1:
             return fraction
-        case {} if not job.spec.get("dev"):
-            return None
     raise CommandError("dev of the spec must be {fraction: 0.1} or {corpus: FILE}.")
 
 
-def _path(job: LocalRun, name: str) -> Path:
-    """Return the path of a file that the spec names: beside the spec, else in the current folder."""
-    beside = job.folder / name
-    return beside if beside.is_file() else Path(name)
+def _lexicons(job: LocalRun) -> tuple[Lexicons, dict[str, Any]]:
+    """Read the lexicons of the spec. Return them by id, and the spec with their ids."""
+    found: dict[str, Lexicon] = {}
+
+    def read(given: LexiconFile) -> str:
+        made = id_of(given.kind, hashlib.sha256(given.text).hexdigest())
+        try:
+            found[made] = read_lexicon(given.kind, [given.text], max_line_bytes=reading.MAX_LINE_BYTES)
+        except Invalid as error:
+            raise Invalid(f"{given.path}: {error.message}", error.faults, code=error.code) from None
+        return made
+
+    spec = lexicons.with_ids(dict(job.spec), job.folder, read)
+    return found, spec
 
 
-def _learning(job: LocalRun, dev: Path | float | None) -> Learning:
+def _learning(spec: Mapping[str, Any], dev: Path | float | None, found: Lexicons) -> Learning:
     for name, instead in SERVER_ONLY.items():
-        if job.spec.get(name) is not None:
+        if spec.get(name) is not None:
             raise CommandError(f"{name} has no meaning with --local: {instead}")
-    body = {name: value for name, value in job.spec.items() if name not in (*OWN, *SERVER_ONLY)}
+    body = {name: value for name, value in spec.items() if name not in (*OWN, *SERVER_ONLY)}
     learning = validated(_LEARNING, body, "The spec")
-    if learning.features.lexicons:
-        raise CommandError("Lexicons are stored on a server. Train there, without --local.")
+    for name, column in learning.features.lexicons.items():
+        if column.lexicon_id not in found:
+            raise CommandError(
+                f"features.derived.{name}: a lexicon of a server cannot be used with --local. Name a file."
+            )
     if learning.stop.keeps_best and dev is None:
         raise CommandError("stop.patience waits for a better score on dev. Give --dev too.")
     return learning

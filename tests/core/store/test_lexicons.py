@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from tagsmith.core.base.errors import Conflict, NotFound, TagsmithError
+from tagsmith.core.features.lexicon.lexicon import id_of
 from tagsmith.core.jobs import jobs, leases
 from tagsmith.core.store import blobs, lexicons
 from tagsmith.core.store.engine import Database
@@ -17,7 +18,7 @@ from tests.core.store.samples import LEASE_S
 def lexicon_row(text: bytes, kind: str = "words") -> LexiconRow:
     sha256 = hashlib.sha256(text).hexdigest()
     return LexiconRow(
-        id=lexicons.id_of(kind, sha256),
+        id=id_of(kind, sha256),
         name="places",
         kind=kind,
         entries=2,
@@ -49,7 +50,7 @@ def test_the_same_content_is_stored_once_and_keeps_its_name(db: Database) -> Non
     with db.write() as conn:
         again = lexicons.insert(conn, dataclasses.replace(lexicon_row(text), name="other"), [text])
     assert again == (first, False)
-    assert lexicons.id_of("typed", first.sha256) != first.id
+    assert id_of("typed", first.sha256) != first.id
 
 
 def test_text_that_is_not_what_its_row_says_is_not_stored(db: Database) -> None:
