@@ -17,7 +17,7 @@ def check_target(path: Path) -> None:
 @contextmanager
 def complete_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which appears at the end of the block."""
-    from tagsmith.client.saving import part_file  # noqa: PLC0415
+    from tagsmith.client.files import part_file  # noqa: PLC0415
 
     check_target(path)
     with part_file(path) as file:

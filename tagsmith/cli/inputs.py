@@ -1,6 +1,6 @@
 """What `tagsmith tag` reads: raw text by lines, columns by sentences, objects by lines.
 
-Input is read as it comes. A batch has what is complete in one block of input, so that typed lines are tagged at once.
+Input is read as it comes. A batch has what one block of input completes, so that typed lines are tagged at once.
 """
 
 import json
@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tagsmith.cli.errors import CommandError
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 
 Rows = list[list[str]]
+ItemT = TypeVar("ItemT")
 
 #: Sentences of one request or one call of the engine: large compared with its cost, small compared with memory.
 BATCH = 500
@@ -23,7 +24,7 @@ BATCH = 500
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line without its end, and its offset in the text: the number of characters before it, removed ones included."""
 
     text: str
@@ -54,8 +55,17 @@ def head_of(blocks: Iterator[bytes], *, typed: bool) -> tuple[Head, Iterator[byt
     return Head(data[:HEAD_BYTES], whole), chain([data], blocks)
 
 
-def line_batches(blocks: Iterable[bytes]) -> Iterator[list[Line]]:
-    """Yield the lines of a stream of UTF-8: those that each block completes, at most BATCH at once."""
+def read_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
+    """Yield the lines of a stream of UTF-8 in batches."""
+    return chain.from_iterable(map(_batches, _complete_lines(blocks)))
+
+
+def _batches(items: list[ItemT]) -> Iterator[list[ItemT]]:
+    return (items[first : first + BATCH] for first in range(0, len(items), BATCH))
+
+
+def _complete_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
+    """Yield the lines that each block completes."""
     rest = b""
     begin = 0
     for block in chain(blocks, [None]):
@@ -66,19 +76,18 @@ def line_batches(blocks: Iterable[bytes]) -> Iterator[list[Line]]:
         for each in raw:
             text = each.decode()
             mark = begin == 0 and text.startswith(_BYTE_ORDER_MARK)
-            lines.append(Line(text[mark:].rstrip("\r"), begin + mark))
+            lines.append(TextLine(text[mark:].rstrip("\r"), begin + mark))
             begin += len(text) + 1
-        for first in range(0, len(lines), BATCH):
-            yield lines[first : first + BATCH]
+        yield lines
 
 
 def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[Rows]]:
-    """Yield the sentences of column text: those that each batch of lines completes.
+    """Yield the sentences of column text in batches.
 
     CoNLL-U has fields separated by tabs, and lines that are not tokens.
     """
     rows: Rows = []
-    for lines in line_batches(blocks):
+    for lines in _complete_lines(blocks):
         sentences: list[Rows] = []
         for line, _ in lines:
             if not line.strip() or line.startswith("-DOCSTART-"):
@@ -89,15 +98,14 @@ def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[Ro
                 rows.append(line.split())
             elif line[0] != "#" and line.partition("\t")[0].isdigit():
                 rows.append(line.split("\t"))
-        if sentences:
-            yield sentences
+        yield from _batches(sentences)
     if rows:
         yield [rows]
 
 
 def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The objects of NDJSON: `text` or `tokens`, and perhaps an `id`. A list is a sentence, a string a text."""
-    lines = chain.from_iterable(line_batches(blocks))
+    lines = chain.from_iterable(_complete_lines(blocks))
     for number, (line, _) in enumerate(lines, start=1):
         if not line.strip():
             continue

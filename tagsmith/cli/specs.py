@@ -33,8 +33,8 @@ def base(options: FeatureOptions) -> dict[str, Any]:
 
 def with_trainer(spec: dict[str, Any], kind: str | None, passes: int | None) -> dict[str, Any]:
     """Set the trainer of a spec. A kind replaces the whole trainer of the spec file."""
-    given = spec.get("trainer")
-    chosen = kind or (given if isinstance(given, str) else None)
+    named = spec.get("trainer")
+    chosen = kind or (named if isinstance(named, str) else None)
     trainer = {"kind": checked_trainer(chosen)} if chosen else object_in(spec, "trainer")
     passed = {} if passes is None else {"passes": passes}
     return {**spec, "trainer": {"kind": DEFAULT_TRAINER, **trainer, **passed}}

@@ -14,13 +14,13 @@ from tagsmith.client import following
 from tagsmith.client.call import Call, Pages
 from tagsmith.client.calls import models as model_calls
 from tagsmith.client.errors import ApiError, raise_for_problem
+from tagsmith.client.files import part_file
 from tagsmith.client.following import Following
 from tagsmith.client.handles import JobHandle, ServedModel
 from tagsmith.client.lines import Line, LineStream
 from tagsmith.client.operations import Operations
 from tagsmith.client.options import TIMEOUT_S, http_arguments
 from tagsmith.client.retrying import RETRIES, Retries
-from tagsmith.client.saving import part_file
 from tagsmith.client.transport import Blocking
 from tagsmith.wire import JobEvent, JobProgress, TaggedLine
 

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tagsmith.cli import complete, following, specs
+from tagsmith.cli import complete, specs
 from tagsmith.cli.commands.train import WaitOptions
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import InputOptions, LocalOptions, command
+from tagsmith.cli.runs import following
 
 
 @dataclass(frozen=True, kw_only=True)

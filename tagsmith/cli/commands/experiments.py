@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, lexicons, output, specs
+from tagsmith.cli import complete, lexicons, output, specs
 from tagsmith.cli.commands.train import TrainerOptions, WaitOptions, dev_of
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError, unknown
 from tagsmith.cli.options import FeatureOptions, InputOptions, JsonOptions, ServerOptions, command
+from tagsmith.cli.runs import following
 
 #: What `compare` runs if no trainers are given: one of each family.
 USUAL = ("sgd-l1", "adf", "averaged-perceptron", "lbfgs")

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, output
+from tagsmith.cli import complete, output
 from tagsmith.cli.connection import connected, job_of
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import ListOptions, ServerOptions, command, group
+from tagsmith.cli.runs import following
 
 if TYPE_CHECKING:
     from tagsmith.client import Client

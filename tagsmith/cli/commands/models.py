@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagsmith.cli import complete, output, results
+from tagsmith.cli import complete, output
 from tagsmith.cli.connection import connected, version_of
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.files import check_target
 from tagsmith.cli.options import DEFAULT_ALIAS, ListOptions, LocalOptions, ServerOptions, command, group
+from tagsmith.cli.runs import results
 
 if TYPE_CHECKING:
     from tagsmith.client import Client

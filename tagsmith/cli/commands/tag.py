@@ -194,7 +194,7 @@ def _tagged(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes]) -> It
     if plan.content != "text":
         yield from map(engine.rows, inputs.read_sentences(blocks, conllu=plan.content == "conllu"))
         return
-    for lines in inputs.line_batches(blocks):
+    for lines in inputs.read_lines(blocks):
         found = engine.text([line.text for line in lines])
         yield [replace(each, begin=line.begin) for line, each in zip(lines, found, strict=True)]
 

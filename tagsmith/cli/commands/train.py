@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, following, lexicons, results, specs
+from tagsmith.cli import complete, lexicons, specs
 from tagsmith.cli.commands.corpora import print_read
 from tagsmith.cli.connection import connected, given_corpus
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import DEFAULT_ALIAS, FeatureOptions, InputOptions, LocalOptions, command
+from tagsmith.cli.runs import following, results
 
 if TYPE_CHECKING:
     from tagsmith.client import Client

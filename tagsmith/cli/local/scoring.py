@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tagsmith.cli import output, results
+from tagsmith.cli import output
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.local import reading
+from tagsmith.cli.runs import results
 from tagsmith.core.base.steps import finished
 from tagsmith.core.pipeline import evaluation
 

@@ -160,10 +160,10 @@ class LocalEngine:
 
     def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Tag the objects of NDJSON. The entry of an invalid one is an error, as in the API."""
-        for given in objects:
-            made: dict[str, Any] = {"id": given["id"]} if "id" in given else {}
+        for value in objects:
+            made: dict[str, Any] = {"id": value["id"]} if "id" in value else {}
             try:
-                yield made | self._object(given)
+                yield made | self._object(value)
             except TagsmithError as error:
                 yield made | {"error": {"code": error.code, "detail": error.message}}
 
@@ -175,15 +175,15 @@ class LocalEngine:
             remedy = "Give --input columns." if self.tagger.columns else "Give NDJSON."
             raise Invalid(f"{error.message} {remedy}", code=error.code) from None
 
-    def _object(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "tokens" in given:
-            tokens = _checked(given["tokens"])
+    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        if "tokens" in value:
+            tokens = _checked(value["tokens"])
             (found,) = self._decoded([tokens])
             spans = self._spans([_row(token) for token in tokens], found)
             made: dict[str, Any] = {"tags": found.tags}
             marginals = found.marginals
-        elif isinstance(given["text"], str):
-            (line,) = self.text([given["text"]])
+        elif isinstance(value["text"], str):
+            (line,) = self.text([value["text"]])
             made = {"words": line.words} if line.words else {}
             made |= {"tokens": [row[0] for row in line.rows], "tags": line.tags}
             spans, marginals = line.spans, line.probabilities

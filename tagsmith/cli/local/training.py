@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tagsmith.cli import lexicons, output, results, specs
+from tagsmith.cli import lexicons, output, specs
 from tagsmith.cli.commands.corpora import print_summary
 from tagsmith.cli.errors import INTERRUPTED, CommandError
 from tagsmith.cli.files import check_target, complete_file
 from tagsmith.cli.lexicons import LexiconFile
 from tagsmith.cli.local import reading
-from tagsmith.cli.watching import ProgressLine
+from tagsmith.cli.runs import results
+from tagsmith.cli.runs.watching import ProgressLine
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import validated
 from tagsmith.core.base.steps import finished
@@ -97,12 +98,12 @@ def _lexicons(job: LocalRun) -> tuple[Lexicons, dict[str, Any]]:
     """Read the lexicons of the spec. Return them by id, and the spec with their ids."""
     found: dict[str, Lexicon] = {}
 
-    def read(given: LexiconFile) -> str:
-        made = id_of(given.kind, hashlib.sha256(given.text).hexdigest())
+    def read(source: LexiconFile) -> str:
+        made = id_of(source.kind, hashlib.sha256(source.text).hexdigest())
         try:
-            found[made] = read_lexicon(given.kind, [given.text], max_line_bytes=reading.MAX_LINE_BYTES)
+            found[made] = read_lexicon(source.kind, [source.text], max_line_bytes=reading.MAX_LINE_BYTES)
         except Invalid as error:
-            raise Invalid(f"{given.path}: {error.message}", error.faults, code=error.code) from None
+            raise Invalid(f"{source.path}: {error.message}", error.faults, code=error.code) from None
         return made
 
     spec = lexicons.with_ids(dict(job.spec), job.folder, read)

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tagsmith.cli import output, results
+from tagsmith.cli import output
 from tagsmith.cli.errors import FAILURE, INTERRUPTED, CommandError
-from tagsmith.cli.watching import ProgressLine
+from tagsmith.cli.runs import results
+from tagsmith.cli.runs.watching import ProgressLine
 
 if TYPE_CHECKING:
     from tagsmith.client import Client

@@ -1,0 +1,1 @@
+"""Runs for people: follow a job, show progress, print results."""
