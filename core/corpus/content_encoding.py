@@ -15,6 +15,7 @@ import zstandard
 
 from tagsmith.core.base.errors import Fault, Invalid, Unsupported
 from tagsmith.core.corpus.formats.archive import ZIP_MAGIC, Archive
+from tagsmith.core.corpus.formats.foreign import refuse_archive
 from tagsmith.core.corpus.sizes import decoded_too_large
 
 #: Output of one step. The input of gzip is split too, because zlib copies the rest of it at each step.
@@ -194,6 +195,7 @@ class _Zip:
                 while piece := spool.read(_STEP_BYTES):
                     yield piece
                 return
+            refuse_archive([info.filename for info in files])
             if len(files) != 1:
                 message = "Pack one file, or pairs of .txt and .ann files for format=brat."
                 fault = Fault(f"The archive has {len(files)} files.")

@@ -74,6 +74,20 @@ def test_a_body_whose_line_breaks_curl_removed_is_recognised(http: httpx.Client)
     assert http.post("/corpora", content=samples.TEXT, headers=FORM).status_code == 201
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("Ada B-PER\n".encode("utf-16"), "This is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 FILE"),
+        (b"%PDF-1.7\n", "This is a PDF file, not text."),
+        (b"word,tag\nAda,B-PER\n", "This is a table with the header word, tag."),
+        (b'[{"text": "Ada"}]', "This is one JSON array."),
+    ],
+)
+def test_a_file_that_is_not_a_corpus_is_named(http: httpx.Client, content: bytes, said: str) -> None:
+    response = http.post("/corpora", content=content)
+    assert_problem(response, 422, "not_a_corpus", line=1, reason=said)
+
+
 def test_a_misspelt_model_or_alias_is_suggested(http: httpx.Client, tmp_path: Any) -> None:
     model = samples.model_file("x", tmp_path / "model")
     assert http.post("/models/mistaken/versions", content=model).status_code == 201

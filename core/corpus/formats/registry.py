@@ -14,6 +14,7 @@ from typing import Any
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus import formats
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import foreign
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 from tagsmith.core.corpus.labels.codings import recode
@@ -23,6 +24,8 @@ from tagsmith.core.corpus.text import tokenizer
 AUTO = "auto"
 #: The format of texts that no format recognises. Its messages describe what is wrong with the lines.
 _FALLBACK = "conll"
+#: How readers begin the reason of a fault in the encoding.
+NOT_UTF8 = "not UTF-8"
 
 
 class CorpusReader:
@@ -43,7 +46,7 @@ class CorpusReader:
         #: The number of repaired labels; set by `finish()`.
         self.repaired_labels = 0
         if format != AUTO:
-            self._open(format)
+            self._choose(format)
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes. Chunks may end anywhere."""
@@ -53,12 +56,12 @@ class CorpusReader:
                 return
             self._head += chunk
             if len(self._head) >= HEAD_BYTES:
-                self._recognise(whole=False)
+                self._begin(whole=False)
 
     def finish(self) -> Corpus:
         """Return the corpus."""
         with self._explained():
-            reader = self._reader or self._recognise(whole=True)
+            reader = self._reader or self._begin(whole=True)
             corpus = reader.finish()
         recoded = recode(corpus, self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
@@ -68,33 +71,47 @@ class CorpusReader:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in errors of a text that its format was not given."""
+        """Say in errors of a text that it is in another encoding, or that its format was not given."""
         try:
             yield
         except Invalid as error:
-            if not self._automatic or error.code != "invalid_corpus":
+            if error.code != "invalid_corpus":
+                raise
+            first = error.faults[0]
+            if first.reason.startswith(NOT_UTF8):
+                message = "The corpus is not UTF-8 text. If it is Latin-1, convert it: iconv -f LATIN1 -t UTF-8 FILE"
+                raise Invalid(message, [first], code=error.code) from None
+            if not self._automatic:
                 raise
             others = " or ".join(name for name in known_formats() if name != self.format)
             message = f"{error.message} It was read as {self.format}. If it is {others}, name the format."
             raise Invalid(message, error.faults, code=error.code) from None
 
-    def _recognise(self, *, whole: bool) -> Reader:
+    def _begin(self, *, whole: bool) -> Reader:
+        """Check the beginning of the text, recognise its format if none is given, and start to read."""
         head = bytes(self._head)
         self._head.clear()
-        reader = self._open(recognised(Head(head, whole)))
-        reader.feed(head)
-        return reader
-
-    def _open(self, format: str) -> Reader:  # noqa: A002
-        self.format, self.options = format, parse_options(format, self._values)
-        self._reader = _format(format).reader(self.options, self._limits)
+        foreign.refuse_binary(head)
+        if self._automatic:
+            found = _recognised(Head(head, whole))
+            if found is None:
+                foreign.refuse_other_text(Head(head, whole))
+            self._choose(found or _FALLBACK)
+        self._reader = _format(self.format).reader(self.options, self._limits)
+        self._reader.feed(head)
         return self._reader
+
+    def _choose(self, format: str) -> None:  # noqa: A002
+        self.format, self.options = format, parse_options(format, self._values)
 
 
 def recognised(head: Head) -> str:
     """Return the name of the format that a text is most likely in."""
-    found = (name for name, entry in _formats().items() if entry.recognises(head))
-    return next(found, _FALLBACK)
+    return _recognised(head) or _FALLBACK
+
+
+def _recognised(head: Head) -> str | None:
+    return next((name for name, entry in _formats().items() if entry.recognises(head)), None)
 
 
 @cache
