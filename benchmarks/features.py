@@ -13,7 +13,7 @@ twice.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -25,7 +25,6 @@ from benchmarks import common, crfsuite, learners
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.features import preview
 from tagsmith.core.features.columns.coder import Coder
-from tagsmith.core.features.columns.derived import Function
 from tagsmith.core.features.index import build, slots_of
 from tagsmith.core.features.resolved import Features
 from tagsmith.core.features.spec import FeatureSpec
@@ -89,16 +88,21 @@ def theirs(features: Features, data: list[crfsuite.Sentence]) -> None:
         trainer.append(crfsuite.expand(rows, templates), [row[-1] for row in sentence])
 
 
+#: From the values of a column to those of a derived one.
+Function = Callable[[Sequence[str]], Sequence[str | None]]
+
+
 def derivations(features: Features) -> list[tuple[int, Function]]:
     """The column each derived one comes from, and its function."""
-    return [(chain.of, chain.function()) for _, chain in features.derived]
+    return [(chain.of, chain.values) for _, chain in features.derived]
 
 
 def extended(
     sentence: crfsuite.Sentence, columns: int, functions: list[tuple[int, Function]]
 ) -> list[list[Any]]:
     """Rows with the derived columns behind the others."""
-    return [[*row[:columns], *(function(row[of]) for of, function in functions)] for row in sentence]
+    made = [function([row[of] for row in sentence]) for of, function in functions]
+    return [[*row[:columns], *derived] for row, *derived in zip(sentence, *made, strict=True)]
 
 
 def check(features: Features, corpus: Corpus, data: list[crfsuite.Sentence]) -> None:

@@ -94,8 +94,9 @@ def _outside(
     if not 0 <= derived < len(features.derived) or not features.derived[derived][1].outside:
         return [boundary_code(row) for row in rows]
     # The names of these positions are derived like values.
-    function = features.derived[derived][1].function()
-    values = {row: function(wapiti_boundary(row)) for row in set(rows)}
+    distinct = sorted(set(rows))
+    derivation = features.derived[derived][1]
+    values = dict(zip(distinct, derivation.values([wapiti_boundary(row) for row in distinct]), strict=True))
     ids = {
         row: UNKNOWN if value is None else vocabularies[place.column].id_of(value)
         for row, value in values.items()

@@ -1,10 +1,10 @@
 """Features resolved for a corpus: every column has a number. Derived and matched columns follow the corpus's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tagsmith.core.features.columns.derived import Derived, Function
+from tagsmith.core.features.columns.derived import Derived
 from tagsmith.core.features.columns.matched.kinds import MatchedSpec
 from tagsmith.core.features.templates.template import Slot, Template
 
@@ -18,37 +18,24 @@ class Derivation:
     #: Whether the names of positions outside the sentence are derived too, as Wapiti's tests do.
     outside: bool = False
 
-    def parts(self) -> Callable[[str], Sequence[str]]:
-        """Return the function from a value of the corpus to the values of a bag column."""
+    def parts(self, texts: Sequence[str]) -> list[Sequence[str]]:
+        """Return the values of a bag column for each value of the corpus."""
         last = self.steps[-1]
-        if len(self.steps) == 1:
-            return last.parts
-        function = Derivation(self.of, self.steps[:-1]).function()
-
-        def apply(text: str) -> Sequence[str]:
-            value = function(text)
-            return () if value is None else last.parts(value)
-
-        return apply
+        values = Derivation(self.of, self.steps[:-1]).values(texts)
+        return [() if value is None else last.parts(value) for value in values]
 
     @property
     def marks_first(self) -> bool:
         """Whether the column marks the first token of each sentence, which does not depend on the token's value."""
         return self.steps[-1].kind == "first"
 
-    def function(self) -> Function:
-        """Return the function from a value of the corpus to the derived value, or to None for no value."""
-        functions = [step.function() for step in self.steps]
-
-        def apply(text: str) -> str | None:
-            value: str | None = text
-            for function in functions:
-                if value is None:
-                    return None
-                value = function(value)
-            return value
-
-        return functions[0] if len(functions) == 1 else apply
+    def values(self, texts: Sequence[str]) -> Sequence[str | None]:
+        """Return the derived value of each value of the corpus, or None for no value."""
+        values: Sequence[str | None] = texts
+        for step in self.steps:
+            present = iter(step.values([value for value in values if value is not None]))
+            values = [None if value is None else next(present) for value in values]
+        return values
 
 
 class ResolvedSlot(NamedTuple):

@@ -1,12 +1,16 @@
 """Matching: a compiled expression finds the leftmost match, or becomes an automaton."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from tagsmith.core.base.regex.characters import anything
 from tagsmith.core.base.regex.extended import ExtendedParser
+from tagsmith.core.base.regex.matching import Program, classes_of, first_matches
 from tagsmith.core.base.regex.parser import Parser
-from tagsmith.core.base.regex.program import END, FOUND, SPLIT, START, TAKE, Dialect, Step, Test
+from tagsmith.core.base.regex.program import END, FOUND, START, TAKE, Dialect, Step, Test
 from tagsmith.core.base.regex.wapiti import WapitiParser
 
 #: Characters of a value that are searched. Words are shorter. A line of a megabyte would take minutes.
@@ -60,30 +64,25 @@ class Regex:
 
     def find(self, text: str) -> str | None:
         """The leftmost match in the first `MAX_TEXT` characters, or None."""
-        text = text[:MAX_TEXT]
-        program, size = self._program, len(text)
-        failed: set[int] = set()
-        for start in range(size + 1):
-            stack = [start]  # program step * (size + 1) + position in the text
-            while stack:
-                state = stack.pop()
-                if state in failed:
-                    continue
-                failed.add(state)
-                step, at = divmod(state, size + 1)
-                operation, test, targets = program[step]
-                if operation == FOUND:
-                    return text[start:at]
-                if operation == TAKE:
-                    if at < size and test is not None and test(text[at]):
-                        stack.append(targets[0] * (size + 1) + at + 1)
-                elif (
-                    operation == SPLIT
-                    or (operation == START and at == 0)
-                    or (operation == END and at == size)
-                ):
-                    stack.extend(target * (size + 1) + at for target in reversed(targets))
-        return None
+        return self.find_all([text])[0]
+
+    def find_all(self, texts: Sequence[str]) -> list[str | None]:
+        """The leftmost match in the first `MAX_TEXT` characters of each text, or None."""
+        program, tests = self._compiled
+        texts = [text[:MAX_TEXT] for text in texts]
+        lengths = np.array([len(text) for text in texts], np.int64)
+        points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+        classes, passes = classes_of(points, tests)
+        states = program.operations.size * (int(lengths.max(initial=0)) + 1)
+        seen, stack = np.empty(states, np.bool_), np.empty(2 * states + 1, np.int64)
+        starts, stops = np.empty(lengths.size, np.int64), np.empty(lengths.size, np.int64)
+        first_matches(program, classes, np.cumsum(lengths), passes, seen, stack, starts, stops)
+        places = zip(texts, starts.tolist(), stops.tolist(), strict=True)
+        return [None if start < 0 else text[start:stop] for text, start, stop in places]
+
+    @cached_property
+    def _compiled(self) -> tuple[Program, tuple[Test, ...]]:
+        return Program.of(self._program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tagsmith.core.base.arrays import Places
 from tagsmith.core.base.jit import kernel
 from tagsmith.core.base.regex import Automaton, Regex
+from tagsmith.core.base.regex.matching import classes_of
 from tagsmith.core.corpus.text.words import Points
 
 #: The most alternatives of all states: the work per character. Real patterns have a few dozen; a megabyte then takes
@@ -83,15 +84,7 @@ def automaton_of(pattern: str) -> Automaton:
 def matches(points: Points, pattern: str) -> tuple[Places, Places]:
     """Return the start and stop of each token that matches the pattern."""
     automaton = automaton_of(pattern)
-    # Counting is much faster than sorting, as `np.unique` does.
-    distinct = np.flatnonzero(np.bincount(points, minlength=1))
-    class_of = np.zeros(int(distinct.max(initial=0)) + 1, np.int64)
-    class_of[distinct] = np.arange(distinct.size)
-    classes = class_of[points]
-    tests = automaton.tests
-    passes = np.zeros((max(distinct.size, 1), max(len(tests), 1)), np.bool_)
-    for number, point in enumerate(distinct.tolist()):
-        passes[number, : len(tests)] = [test(chr(point)) for test in tests]
+    classes, passes = classes_of(points, automaton.tests)
     flat: list[Any] = [item for state in automaton.alternatives for item in state]
     bounds = np.cumsum([0, *map(len, automaton.alternatives)])
     values = np.full((2, len(automaton.alternatives)), -1, np.int64)

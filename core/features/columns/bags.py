@@ -45,7 +45,7 @@ class BagIndex:
     def cells_of(self, strings: Sequence[str]) -> Cells:
         """The known entries of values of the source column."""
         assert self.spec.derivation is not None
-        parts = list(map(self.spec.derivation.parts(), strings))
+        parts = self.spec.derivation.parts(strings)
         starts = np.cumsum([0, *map(len, parts)])
         ids = self.vocabulary.lookup(*pack(list(chain.from_iterable(parts))))
         return Cells(starts, ids, NO_CELLS.values).only(ids >= 0)
@@ -125,12 +125,12 @@ def _unnumbered(spec: BagTemplate, corpus: Corpus) -> BagIndex:
         if corpus.bag is None:
             raise without_bags()
         return _identity(BagIndex(spec, corpus.bag.vocabulary, NO_CELLS.ids, NO_CELLS))
-    split = spec.derivation.parts()
+    strings = corpus.columns[spec.derivation.of].vocabulary.strings()
     numbers: dict[str, int] = {}
     ids: list[int] = []
     starts = [0]
-    for text in corpus.columns[spec.derivation.of].vocabulary.strings():
-        ids += [numbers.setdefault(part, len(numbers)) for part in split(text)]
+    for parts in spec.derivation.parts(strings):
+        ids += [numbers.setdefault(part, len(numbers)) for part in parts]
         starts.append(len(ids))
     cells = Cells(np.array(starts), np.array(ids, np.int32), NO_CELLS.values)
     return _identity(BagIndex(spec, Vocabulary.from_strings(list(numbers)), NO_CELLS.ids, cells))

@@ -32,8 +32,7 @@ class DerivedColumn:
 
     def ids_of(self, strings: Sequence[str]) -> NDArray[np.int32]:
         """The ids of the derived values of `strings`, which need not be in the base vocabulary."""
-        function = self.spec.function()
-        values = [function(text) for text in strings]
+        values = self.spec.values(strings)
         ids = np.full(len(values), UNKNOWN, np.int32)
         present = [i for i, value in enumerate(values) if value is not None]
         if present:
@@ -121,8 +120,7 @@ class Coder:
 
 
 def _derived(name: str, spec: Derivation, strings: list[str]) -> DerivedColumn:
-    function = spec.function()
-    values = [function(text) for text in strings]
+    values = spec.values(strings)
     numbers: dict[str, int] = {}
     for value in [*values, *_extra_values(spec)]:
         if value is not None:
@@ -133,11 +131,10 @@ def _derived(name: str, spec: Derivation, strings: list[str]) -> DerivedColumn:
     return DerivedColumn(name, spec, Vocabulary.from_strings(list(numbers)), readonly(ids, np.int32))
 
 
-def _extra_values(spec: Derivation) -> list[str | None]:
+def _extra_values(spec: Derivation) -> Sequence[str | None]:
     """Values of a derived column that are not derived from a value of the corpus."""
     if spec.marks_first:
         return ["true"]
     if not spec.outside:
         return []
-    function = spec.function()
-    return [function(wapiti_boundary(row)) for row in range(-WAPITI_REACH, WAPITI_REACH + 1) if row]
+    return spec.values([wapiti_boundary(row) for row in range(-WAPITI_REACH, WAPITI_REACH + 1) if row])

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -13,7 +13,6 @@ from tagsmith.core.base.spec import Spec
 
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 #: A function of one value. None means that there is no derived value, and so no feature.
-Function = Callable[[str], str | None]
 
 _DIGITS = re.compile(r"\d")
 _RUNS = re.compile(r"(.)\1+")
@@ -99,7 +98,7 @@ def _length(text: str) -> str:
     return str(_LENGTHS[bisect_right(_LENGTHS, len(text)) - 1])
 
 
-_SIMPLE: dict[str, Function] = {
+_SIMPLE: dict[str, Callable[[str], str]] = {
     "lower": str.lower,
     "digits": lambda text: _DIGITS.sub("#", text),
     "shape": _shape,
@@ -156,17 +155,17 @@ class Derived(Spec):
         n, size = self.n or 0, len(text)
         return list(dict.fromkeys(text[i : i + k] for k in range(1, n) for i in range(size - k + 1)))
 
-    def function(self) -> Function:
-        """Return the function of one value. Bag columns have none: see `parts`."""
+    def values(self, texts: Sequence[str]) -> Sequence[str | None]:
+        """Return the derived value of each text, or None. Bag columns have no single values: see `parts`."""
         n = self.n or 0
         if self.kind == "prefix":
-            return lambda text: text[:n] if len(text) >= n else None
+            return [text[:n] if len(text) >= n else None for text in texts]
         if self.kind == "suffix":
-            return lambda text: text[-n:] if len(text) >= n else None
+            return [text[-n:] if len(text) >= n else None for text in texts]
         if self.pattern is None:
-            return _SIMPLE[self.kind]
-        find = Regex(self.pattern, self.dialect or "extended").find
+            return list(map(_SIMPLE[self.kind], texts))
+        found = Regex(self.pattern, self.dialect or "extended").find_all(texts)
         if self.take == "match":
             # Wapiti writes an empty string if nothing matches. In the extended dialect there is no feature.
-            return find if self.dialect != "wapiti" else lambda text: find(text) or ""
-        return lambda text: "false" if find(text) is None else "true"
+            return found if self.dialect != "wapiti" else [match or "" for match in found]
+        return ["false" if match is None else "true" for match in found]

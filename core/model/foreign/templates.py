@@ -139,8 +139,7 @@ class _Values:
         base = tuple(Vocabulary.from_strings(each) for each in strings[: features.columns])
         derived = []
         for number, (name, chain) in enumerate(features.derived, start=features.columns):
-            known, function = self.numbers.get(number, {}), chain.function()
-            made = (function(text) for text in strings[chain.of])
+            known, made = self.numbers.get(number, {}), chain.values(strings[chain.of])
             ids = [UNKNOWN if value is None else known.get(value, UNKNOWN) for value in made]
             vocabulary = Vocabulary.from_strings(strings[number])
             derived.append(DerivedColumn(name, chain, vocabulary, np.array(ids, np.int32)))

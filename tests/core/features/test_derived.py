@@ -20,10 +20,6 @@ from tagsmith.core.model.tagger import Tagger
 from tests.training import train
 
 
-def _function(**spec: Any) -> Any:
-    return Derived.model_validate(spec).function()
-
-
 @pytest.mark.parametrize(
     ("spec", "values"),
     [
@@ -55,8 +51,8 @@ def _function(**spec: Any) -> Any:
     ],
 )  # fmt: skip
 def test_functions_of_one_value(spec: dict[str, Any], values: dict[str, str | None]) -> None:
-    function = _function(**spec)
-    assert {value: function(value) for value in values} == values
+    derived = Derived.model_validate(spec)
+    assert dict(zip(values, derived.values(list(values)), strict=True)) == values
 
 
 @pytest.mark.parametrize(
@@ -133,7 +129,7 @@ def test_columns_of_the_corpus_go_by_their_names() -> None:
 
 def test_a_derived_column_is_computed_once_a_distinct_value(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(Derived, "function", lambda _: lambda text: calls.append(text) or text)
+    monkeypatch.setattr(Derived, "values", lambda _, texts: calls.extend(texts) or texts)
     corpus = read_conll([b"a X O\nb X O\na X O\n\n" * 50], max_line_bytes=1000)
     features = FeatureSpec.model_validate(
         {"templates": ["low"], "derived": {"low": {"kind": "lower"}}}
