@@ -57,7 +57,7 @@ def _reap(context: Context) -> list[JobRow]:
         if not leases.expired(conn, clock.now(conn)):
             return []
     with context.db.write() as conn:
-        return leases.reap(conn, clock.now(conn))
+        return leases.reap(conn, clock.now(conn), context.settings.max_losses)
 
 
 def _resend(context: Context) -> bool:

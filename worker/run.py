@@ -70,7 +70,9 @@ def run_job(context: Context, job_id: str) -> None:
     # New for each claim, so that an earlier claim of this process cannot be confused with this one.
     owner = f"{context.worker_id}/{secrets.token_hex(8)}"
     with context.db.write() as conn:
-        job = leases.claim(conn, job_id, owner, context.settings.lease_seconds)
+        job = leases.claim(
+            conn, job_id, owner, context.settings.lease_seconds, max_losses=context.settings.max_losses
+        )
     if job is None:
         _log.info("nothing to do: another worker has the job or it has ended", extra={"job_id": job_id})
         return

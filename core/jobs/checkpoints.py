@@ -32,8 +32,12 @@ def find(conn: Connection, job_id: str) -> CheckpointRow | None:
 
 
 def replace(conn: Connection, job_id: str, pass_number: int, blob_id: str) -> None:
-    """Replace the checkpoint of a job by a blob that was written in this transaction."""
+    """Replace the checkpoint of a job by a blob that was written in this transaction.
+
+    It is progress: losses of workers before it no longer count.
+    """
     delete(conn, job_id)
+    conn.execute(tables.job.update().where(tables.job.c.id == job_id).values(losses=0))
     values = {"job_id": job_id, "blob_id": blob_id, "pass_number": pass_number, "created_at": clock.now(conn)}
     conn.execute(_checkpoint.insert().values(**values))
 

@@ -15,11 +15,9 @@ from sqlalchemy.engine import Connection, Row
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.service.settings import MAX_LOSSES
 from tagsmith.core.store import clock, tables
 from tagsmith.core.store.states import HELD, State, Transition
-
-# A crash that the job itself causes happens again. A second attempt distinguishes it from an accident.
-MAX_ATTEMPTS = 2
 
 _job = tables.job
 
@@ -43,7 +41,7 @@ class LeaseLost(Conflict):
 
 
 def claim(
-    conn: Connection, job_id: str, owner: str, lease_s: float, *, max_attempts: int = MAX_ATTEMPTS
+    conn: Connection, job_id: str, owner: str, lease_s: float, *, max_losses: int = MAX_LOSSES
 ) -> JobRow | None:
     """Claim a job. Return None when another worker has it or it has ended: the message was a duplicate.
 
@@ -51,7 +49,7 @@ def claim(
     """
     now = clock.now(conn)
     abandoned = sa.and_(
-        _job.c.state == State.RUNNING.value, _job.c.lease_until < now, _job.c.losses + 1 < max_attempts
+        _job.c.state == State.RUNNING.value, _job.c.lease_until < now, _job.c.losses + 1 < max_losses
     )
     return jobs.move(
         conn,
@@ -132,16 +130,18 @@ def expired(conn: Connection, now: datetime) -> list[str]:
     return list(conn.scalars(sa.select(_job.c.id).where(_is_expired(now)).order_by(_job.c.lease_until)))
 
 
-def reap(conn: Connection, now: datetime, max_attempts: int = MAX_ATTEMPTS) -> list[JobRow]:
-    """Queue the jobs of lost workers again, or fail them (`worker_lost`) after `max_attempts`.
+def reap(conn: Connection, now: datetime, max_losses: int = MAX_LOSSES) -> list[JobRow]:
+    """Queue the jobs of lost workers again, or fail them (`worker_lost`) after `max_losses` without a checkpoint.
 
     Any number of processes may call this at the same time. One of them handles each expired lease.
     """
     moved: list[JobRow] = []
-    last_chance = _job.c.losses + 1 >= max_attempts
+    last_chance = _job.c.losses + 1 >= max_losses
+    times = "once" if max_losses == 1 else f"{max_losses} times in a row"
     lost = {
         "code": "worker_lost",
-        "message": f"the worker was lost {max_attempts} times while it ran this job",
+        "message": f"The worker was lost {times} while it ran this job, without a checkpoint in between. The job may "
+        "be what ends it. Look at the memory of the machine and at the log of the workers, then retry the job.",
     }
     for job_id in expired(conn, now):
         where = sa.and_(_job.c.id == job_id, _is_expired(now))

@@ -42,6 +42,8 @@ ANYONE: Final = "anyone-without-keys"
 #: Loopback, so that a first try on a laptop does not open a service without keys to the network.
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
+#: A crash that a job itself causes happens again. A second attempt distinguishes it from an accident.
+MAX_LOSSES = 2
 
 #: The share of a machine's memory that jobs may use; the rest is for the system and for serving.
 MEMORY_SHARE = 0.8
@@ -228,6 +230,13 @@ class Settings(BaseSettings):
 
     lease_seconds: PositiveFloat = Field(
         30.0, description="A worker without a heartbeat for this long loses its job to another worker."
+    )
+    max_losses: Positive = Field(
+        MAX_LOSSES,
+        description=(
+            "A job fails when it lost its worker this many times without a checkpoint in between. Losses between which"
+            " it made progress do not count."
+        ),
     )
     # A third of the lease, so that two lost heartbeats in a row do no harm.
     heartbeat_seconds: PositiveFloat = Field(

@@ -84,10 +84,25 @@ def test_the_end_of_a_job_removes_its_checkpoint_and_a_requeue_keeps_it(db: Data
             control.cancel(conn, job.id)
             leases.cancelled(conn, job.id, "w2")
         else:
-            leases.reap(conn, clock.now(conn) + LATER, max_attempts=1)
+            leases.reap(conn, clock.now(conn) + LATER, max_losses=1)
         assert jobs.get(conn, job.id).ended
         assert checkpoints.find(conn, job.id) is None
     assert blobs_in(db) == before
+
+
+def test_a_job_that_goes_on_between_losses_of_its_worker_never_fails_for_them(db: Database) -> None:
+    job, owner = add_running(db), "w1"
+    for number in range(1, 8):
+        save(db, job, number, b"more", owner)
+        with db.write() as conn:
+            (reaped,) = leases.reap(conn, clock.now(conn) + LATER)
+            assert reaped.state is State.QUEUED
+            owner = f"w{number + 1}"
+            assert leases.claim(conn, job.id, owner, LEASE_S) is not None
+    # Without a checkpoint in between, the second loss in a row is the last.
+    with db.write() as conn:
+        (reaped,) = leases.reap(conn, clock.now(conn) + LATER)
+    assert reaped.state is State.FAILED
 
 
 def test_a_queued_job_that_is_cancelled_loses_its_checkpoint_too(db: Database) -> None:

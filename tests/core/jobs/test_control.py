@@ -59,14 +59,14 @@ def test_a_cancel_overtakes_a_pause(db: Database) -> None:
         assert (ended.state, ended.finished_at is not None) == (State.CANCELLED, True)
 
 
-@pytest.mark.parametrize(("max_attempts", "state"), [(1, State.FAILED), (2, State.PAUSED)])
+@pytest.mark.parametrize(("max_losses", "state"), [(1, State.FAILED), (2, State.PAUSED)])
 def test_a_job_being_paused_when_its_worker_dies_is_paused_while_it_has_chances(
-    db: Database, max_attempts: int, state: State
+    db: Database, max_losses: int, state: State
 ) -> None:
     job = add_running(db)
     with db.write() as conn:
         control.pause(conn, job.id)
-        leases.reap(conn, clock.now(conn) + LATER, max_attempts)
+        leases.reap(conn, clock.now(conn) + LATER, max_losses)
         reaped = jobs.get(conn, job.id)
     assert (reaped.state, reaped.lease_owner) == (state, None)
 

@@ -25,9 +25,9 @@ def states_of(db: Database, job_id: str) -> list[str]:
     return [event.data["state"] for event in found if event.type == "state"]
 
 
-def reap_later(db: Database, max_attempts: int = 2) -> list[JobRow]:
+def reap_later(db: Database, max_losses: int = 2) -> list[JobRow]:
     with db.write() as conn:
-        return leases.reap(conn, clock.now(conn) + LATER, max_attempts)
+        return leases.reap(conn, clock.now(conn) + LATER, max_losses)
 
 
 def test_a_new_job_is_queued_with_its_first_event(db: Database) -> None:
@@ -237,27 +237,26 @@ def test_the_reaper_requeues_then_fails_with_worker_lost(db: Database) -> None:
     with db.write() as conn:
         assert leases.reap(conn, clock.now(conn)) == []
     for attempt in (1, 2):
-        (reaped,) = reap_later(db, max_attempts=3)
+        (reaped,) = reap_later(db, max_losses=3)
         assert (reaped.id, reaped.state, reaped.attempt) == (job.id, State.QUEUED, attempt)
         with db.write() as conn:
             assert leases.claim(conn, job.id, f"again-{attempt}", LEASE_S) is not None
-    (failed,) = reap_later(db, max_attempts=3)
+    (failed,) = reap_later(db, max_losses=3)
     assert (failed.state, failed.lease_owner) == (State.FAILED, None)
-    assert failed.error == {
-        "code": "worker_lost",
-        "message": "the worker was lost 3 times while it ran this job",
-    }
+    assert failed.error is not None
+    assert failed.error["code"] == "worker_lost"
+    assert failed.error["message"].startswith("The worker was lost 3 times in a row while it ran this job")
     assert failed.finished_at is not None
     assert reap_later(db) == []
     assert states_of(db, job.id) == ["queued", "running"] + ["queued", "running"] * 2 + ["failed"]
 
 
-@pytest.mark.parametrize("max_attempts", [1, 2])
-def test_a_job_being_cancelled_when_its_worker_dies_is_cancelled(db: Database, max_attempts: int) -> None:
+@pytest.mark.parametrize("max_losses", [1, 2])
+def test_a_job_being_cancelled_when_its_worker_dies_is_cancelled(db: Database, max_losses: int) -> None:
     job = add_running(db)
     with db.write() as conn:
         control.cancel(conn, job.id)
-    (reaped,) = reap_later(db, max_attempts)
+    (reaped,) = reap_later(db, max_losses)
     assert (reaped.state, reaped.error) == (State.CANCELLED, None)
     assert reaped.finished_at is not None
 
