@@ -55,6 +55,9 @@ SEEDS: dict[str, list[bytes]] = {
     ],
     "segmented": ["上海/n  市/n \u3000a/b/c\n".encode()],
     "brat": [_archive()],
+    "spans": [
+        b'{"text": "Ada ran. She won", "spans": [[0, 3, "PER"], {"start": 9, "end": 12, "label": "PER"}]}\n'
+    ],
     "lexicon": [b"New York\nAda\n", b"LOC\tNew York\n", b"Aa01 man woman\n", b"0110\tword\t12\n"],
     "crf++": [b"# words\nU00:%x[-1,0]/%x[0,1]\nU01:%x[0,shape]\nB\n"],
     "wapiti": [b'*:%x[ 0,0]\nu1:%X[@-1,1]/%t[0,0,"^\\u\\l*$"] # c\nb:%m[@1,0,"..$"]\n'],
@@ -71,6 +74,7 @@ OPTIONS: dict[str, list[dict[str, str]]] = {
     "ndjson": [{}, {"labels": "bilou", "repair": "true"}],
     "segmented": [{"coding": "6"}, {"tags": "use", "coding": "2"}, {"tags": "strip", "labelled": "false"}],
     "brat": [{}, {"tokens": "blanks", "conflicts": "resolve"}],
+    "spans": [{}, {"tokenizer": "blanks", "conflicts": "resolve"}],
 }
 
 

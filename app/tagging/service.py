@@ -21,6 +21,7 @@ from tagsmith.app.tagging.turns import Turns
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge, Unavailable
 from tagsmith.core.base.spec import faults_of
 from tagsmith.core.corpus.attributes import DuplicateNameError, count_members, object_of
+from tagsmith.core.corpus.formats.ndjson import members_of
 from tagsmith.core.service.settings import Settings
 from tagsmith.wire import TagRequest
 from tagsmith.wire.names import MAX_REFERENCE
@@ -199,20 +200,13 @@ def check_tokens(sentences: Sequence[Sequence[Any]]) -> type:
 def check_once(raw: bytes, request: TagRequest) -> None:
     """Raise Invalid if an object has a duplicate name. JSON parsers silently keep only the last value."""
     limits = 0 if request.constraints is None else len(request.constraints.model_fields_set)
-    if count_members(raw) == len(request.model_fields_set) + limits + sum(map(_members, request.sentences)):
+    if count_members(raw) == len(request.model_fields_set) + limits + sum(map(members_of, request.sentences)):
         return
     try:
         json.loads(raw, object_pairs_hook=object_of)
     except DuplicateNameError as error:
         fault = Fault(str(error), pointer="/sentences", type=FaultType.DUPLICATE_NAME)
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
-
-
-def _members(value: Any) -> int:
-    """Return the number of members of all objects in a value."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(_members, value.values()))
-    return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
 def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[Fault]:

@@ -7,30 +7,31 @@ tokens are small, so that annotations rarely cut one, and a line is a sentence.
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field
 
-from tagsmith.core.base.arrays import Ids, Places, numbered
-from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.corpus.corpus import Column, Corpus
+from tagsmith.core.base.errors import Fault
+from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.archive import ZIP_MAGIC, Archive, Member, MemberError
 from tagsmith.core.corpus.formats.base import Format, Limits, Options, split_names
 from tagsmith.core.corpus.formats.lines import MAX_FAULTS, empty_corpus, invalid_corpus
 from tagsmith.core.corpus.formats.recognition import Head
+from tagsmith.core.corpus.formats.standoff import (
+    Conflicts,
+    LabelledTexts,
+    TextSpan,
+    TokenSpan,
+    place,
+    written_columns,
+    written_text,
+)
 from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
-from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
-from tagsmith.core.corpus.labels.chunks import Chunks
-from tagsmith.core.corpus.text.kinds import code_points
-from tagsmith.core.corpus.text.tokenizer import TextTokens, Tokenizer
-from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.corpus.text.tokenizer import Tokenizer
 
-Conflicts = Literal["refuse", "resolve"]
 TokenRule = Literal["words", "blanks"]
 
 #: A zip file is read from its end, so it is kept until it is complete: up to this size in memory, else on disk.
@@ -40,29 +41,6 @@ _SPOOL_BYTES = 1 << 20
 _IGNORED = frozenset("REAMN*#")
 
 _ENTITY = re.compile(r"(T[^\t]*)\t([^\t ]+) (\d{1,9}) (\d{1,9})((?:;\d{1,9} \d{1,9})*)\t(.*)")
-#: Start and stop of an annotation.
-_SPAN = itemgetter(0, 1)
-
-# Whether an annotation is valid, and if not, why.
-_VALID, _NO_TOKEN, _CROSSES_LINE, _CUTS_TOKEN = range(4)
-_REASONS = (
-    "",
-    "contains no token",
-    "crosses the end of a line of text",
-    "begins or ends inside a token; conflicts=resolve extends it to the whole token",
-)
-
-
-class _Annotation(NamedTuple):
-    """Characters `start` to `stop` - 1 are an entity; `line` is its line in the .ann file."""
-
-    start: int
-    stop: int
-    type: str
-    name: str
-    line: int
-
-
 #: The tokenizer of texts unless the options name one.
 DEFAULT = Tokenizer("words", 1)
 
@@ -85,12 +63,7 @@ class BratReader:
         self._resolve = conflicts == "resolve"
         self._types = frozenset(types)
         self._spool = SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115  # closed by finish
-        self._pool = empty_pool(1)
-        self._names = {"O": 0}  # label to id
-        self._ids: list[Ids] = []
-        self._labels: list[Ids] = []
-        self._ends: list[Places] = []
-        self._count = 0
+        self._texts = LabelledTexts(tokenizer, labelled=labelled)
         self._faults: list[Fault] = []
 
     def feed(self, chunk: bytes) -> None:
@@ -104,19 +77,9 @@ class BratReader:
                 self._document(text, annotations)
         if self._faults:
             raise invalid_corpus("place", self._faults)
-        if not self._count:
+        if not self._texts.tokens:
             raise empty_corpus()
-        return self._corpus()
-
-    def _corpus(self) -> Corpus:
-        column = Column("0", vocabulary_of(self._pool, 0), np.concatenate(self._ids))
-        offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
-        if not self._labelled:
-            return Corpus((column,), None, offsets, tokenizer=self._tokenizer)
-        found, ids = numbered(np.concatenate(self._labels))
-        names = list(self._names)
-        vocabulary = Vocabulary.from_strings([names[code] for code in found.tolist()])
-        return Corpus((column,), Column("label", vocabulary, ids), offsets, tokenizer=self._tokenizer)
+        return self._texts.corpus()
 
     def _document(self, text_member: Member, annotation_member: Member | None) -> None:
         try:
@@ -126,30 +89,18 @@ class BratReader:
             self._fault(error.fault)
             return
         tokens = self._tokenizer.split(text)
-        spans: list[tuple[int, int, str]] = []
+        spans: list[TokenSpan] = []
         if annotation_member is not None and self._labelled:
-            found = self._annotations(annotation_member.name, annotations, text)
-            tokens = _undivided(text, tokens, found)
-            spans = self._spans(annotation_member.name, found, tokens)
+            name = annotation_member.name
+            found = self._annotations(name, annotations, text)
+            tokens, spans, wrong = place(text, tokens, found, resolve=self._resolve)
+            for span, reason in wrong:
+                self._fault(Fault(f"{name}: {span.name}: {reason}", line=span.line))
         if not self._faults:
-            self._keep(text, tokens, spans)
+            self._texts.add(text, tokens, spans)
 
-    def _keep(self, text: str, tokens: TextTokens, spans: Iterable[tuple[int, int, str]]) -> None:
-        encoded = np.frombuffer(text.encode(), np.uint8)
-        offsets = _byte_offsets(text)
-        self._pool, ids = intern(self._pool, encoded, offsets[tokens.starts], offsets[tokens.stops], 1)
-        self._ids.append(ids)
-        self._ends.append(tokens.ends + self._count)
-        self._count += ids.size
-        labels = np.zeros(ids.size, np.int32)
-        for first, last, kind in spans:
-            labels[first] = self._names.setdefault(f"B-{kind}", len(self._names))
-            if last > first + 1:
-                labels[first + 1 : last] = self._names.setdefault(f"I-{kind}", len(self._names))
-        self._labels.append(labels)
-
-    def _annotations(self, name: str, content: str, text: str) -> list[_Annotation]:
-        """Return the text-bound annotations of one .ann file, sorted by position."""
+    def _annotations(self, name: str, content: str, text: str) -> list[TextSpan]:
+        """Return the text-bound annotations of one .ann file."""
         found = []
         for number, ended in enumerate(content.split("\n"), start=1):
             line = ended.removesuffix("\r")
@@ -162,10 +113,9 @@ class BratReader:
                 continue
             if annotation is not None:
                 found.append(annotation)
-        found.sort(key=_SPAN)
         return found
 
-    def _annotation(self, line: str, number: int, text: str) -> _Annotation | None:
+    def _annotation(self, line: str, number: int, text: str) -> TextSpan | None:
         match = _ENTITY.fullmatch(line)
         if match is None:
             raise ValueError("This is not an annotation. Write T1, tab, Type 0 5, tab, text.")
@@ -177,7 +127,7 @@ class BratReader:
         # for many wrong lines would take quadratic time.
         if more or stop - start != len(quoted) or not quoted or text[start:stop] != quoted:
             start, stop = self._span_of_parts(name, f"{first} {last}{more}", quoted, text)
-        return _Annotation(start, stop, kind, name, number)
+        return TextSpan(start, stop, kind, name, number)
 
     def _span_of_parts(self, name: str, spans: str, quoted: str, text: str) -> tuple[int, int]:
         """Return the start and stop of an annotation with any number of parts; raises ValueError if it is wrong."""
@@ -199,74 +149,11 @@ class BratReader:
             )
         return parts[0][0], parts[-1][1]
 
-    def _spans(
-        self, name: str, found: Sequence[_Annotation], tokens: TextTokens
-    ) -> list[tuple[int, int, str]]:
-        """Return (first token, token after the last, type) of each valid annotation, in order."""
-        spans: list[tuple[int, int, _Annotation]] = []
-        for each, first, last, reason in self._aligned(found, tokens):
-            if reason:
-                self._fault(Fault(f"{name}: {each.name}: {reason}", line=each.line))
-                continue
-            if spans and first < spans[-1][1]:
-                before = spans[-1]
-                if not self._resolve:
-                    overlap = (
-                        f"{each.name}: overlaps {before[2].name}; conflicts=resolve keeps the longer one"
-                    )
-                    self._fault(Fault(f"{name}: {overlap}", line=each.line))
-                    continue
-                if last - first <= before[1] - before[0]:
-                    continue
-                spans.pop()
-            spans.append((first, last, each))
-        return [(first, last, each.type) for first, last, each in spans]
-
-    def _aligned(
-        self, found: Sequence[_Annotation], tokens: TextTokens
-    ) -> Iterator[tuple[_Annotation, int, int, str]]:
-        """Yield (annotation, its first token, the token after its last, why it is invalid or "")."""
-        starts, stops = np.array([each[:2] for each in found], np.int64).reshape(-1, 2).T
-        first = np.searchsorted(tokens.stops, starts, "right")
-        last = np.searchsorted(tokens.starts, stops, "left")
-        reasons = np.where(first < last, _VALID, _NO_TOKEN)
-        some = np.flatnonzero(first < last)
-        a, b = first[some], last[some]
-        if not self._resolve:
-            cut = (tokens.starts[a] < starts[some]) | (tokens.stops[b - 1] > stops[some])
-            reasons[some[cut]] = _CUTS_TOKEN
-        reasons[some[b > tokens.ends[np.searchsorted(tokens.ends, a, "right")]]] = _CROSSES_LINE
-        texts = [_REASONS[reason] for reason in reasons.tolist()]
-        return zip(found, first.tolist(), last.tolist(), texts, strict=True)
-
     def _fault(self, fault: Fault) -> None:
         self._faults.append(fault)
         if len(self._faults) >= MAX_FAULTS:
             raise invalid_corpus("place", self._faults)
 
-
-def _undivided(text: str, tokens: TextTokens, found: Sequence[_Annotation]) -> TextTokens:
-    """Return the tokens without sentence ends inside an annotation, such as after `Yahoo!`, except at line breaks."""
-    kept = np.ones(tokens.ends.size, np.bool_)
-    for each in found:
-        first = int(np.searchsorted(tokens.stops, each.start, "right"))
-        last = int(np.searchsorted(tokens.starts, each.stop, "left"))
-        inner = slice(*np.searchsorted(tokens.ends, [first + 1, last]).tolist())
-        if inner.start < inner.stop and not text[each.start : each.stop].splitlines()[1:]:
-            kept[inner] = False
-    return TextTokens(tokens.starts, tokens.stops, tokens.ends[kept])
-
-
-def _byte_offsets(text: str) -> Places:
-    """(characters + 1,): where each character begins in UTF-8."""
-    points = code_points(text)
-    offsets = np.zeros(points.size + 1, np.int64)
-    np.cumsum(1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000), out=offsets[1:])
-    return offsets
-
-
-#: The type of an annotation for a chunk without a type.
-UNTYPED = "Span"
 
 #: The earliest time of a zip file. A fixed time gives the same bytes for the same corpus.
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
@@ -274,29 +161,10 @@ _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
 
 def write_brat(corpus: Corpus) -> Iterator[bytes]:
     """Write a zip file in chunks. A sentence is a line of tokens with spaces between them; chunks are annotations."""
-    tokens = corpus.columns[0]
-    if corpus.labels is None:
-        raise Invalid(
-            "The corpus has no labels to write as annotations. Label it first.",
-            [Fault("The corpus has no labels.")],
-            code="not_labelled",
-        )
-    strings = tokens.vocabulary.strings()
-    for string in strings:
-        if not string or any(c < " " or c == "\x7f" for c in string):
-            raise unwritable("a text of brat", tokens.name, string)
-    chunks = Chunks.of(corpus.labels.vocabulary.strings(), corpus.labels.ids, corpus.offsets)
-    for name in chunks.type_names:
+    columns = written_columns(corpus, "brat")
+    for name in columns[-1][0]:
         if any(c <= " " for c in name):
-            raise unwritable("a type of brat", corpus.labels.name, name)
-    types = [name or UNTYPED for name in chunks.type_names]
-    columns: list[TextColumn] = [
-        (strings, tokens.ids),
-        # Whether the token begins a chunk, whether it ends one, and the type of the chunk.
-        (["", "first"], chunks.first.astype(np.int32)),
-        (["", "last"], chunks.last.astype(np.int32)),
-        (types, chunks.types.astype(np.int32)),
-    ]
+            raise unwritable("a type of brat", "label", name)
     return _archive(columns, corpus.offsets.tolist())
 
 
@@ -337,16 +205,11 @@ def _archive(columns: list[TextColumn], bounds: list[int]) -> Iterator[bytes]:
 
 def _document(cells: list[list[str]], cuts: list[tuple[int, int]]) -> tuple[str, str]:
     """Return (text, annotations) of a batch of sentences."""
-    tokens, firsts, lasts, types = cells
-    text = "".join(" ".join(tokens[a:b]) + "\n" for a, b in cuts if b > a)
-    # One character follows each token: a space or a newline.
-    starts = [0, *accumulate(len(token) + 1 for token in tokens)]
-    begin = [index for index, first in enumerate(firsts) if first]
-    end = [index for index, last in enumerate(lasts) if last]
-    lines = []
-    for number, (first, last) in enumerate(zip(begin, end, strict=True), start=1):
-        start, stop = starts[first], starts[last] + len(tokens[last])
-        lines.append(f"T{number}\t{types[first]} {start} {stop}\t{text[start:stop]}\n")
+    text, spans = written_text(cells, cuts)
+    lines = [
+        f"T{number}\t{kind} {start} {stop}\t{text[start:stop]}\n"
+        for number, (start, stop, kind) in enumerate(spans, start=1)
+    ]
     return text, "".join(lines)
 
 

@@ -43,7 +43,6 @@ _ARRAY = re.compile(r'\s*\[\s*(\{\s*["}]|\[\s*["{\[])')
 _OPEN_OBJECT = re.compile(r'\s*\{\s*\n\s*"')
 _LABEL_STUDIO = re.compile(r'"(annotations|completions|predictions)"\s*:\s*\[')
 _HEADER_CELL = re.compile(r"[^\W\d][\w .#-]{0,40}")
-_PER_LINE = "Write one JSON object per line: jq -c '.[]' FILE"
 
 
 def refuse_binary(head: bytes) -> None:
@@ -68,17 +67,16 @@ def refuse_archive(names: list[str]) -> None:
 def refuse_other_text(head: Head) -> None:
     """Raise Invalid if a text is JSON or a table in a form that no format reads."""
     text = "\n".join(head.lines)
-    lined = (
-        len(head.filled) > 1
-        and head.filled[0].lstrip().startswith("{")
-        and head.filled[0].rstrip().endswith("}")
-    )
-    if _LABEL_STUDIO.search(text) and (_ARRAY.match(text) or text.lstrip().startswith("{")):
+    if _LABEL_STUDIO.search(text) and (head.json_fields or _ARRAY.match(text)):
         raise _foreign("This is an export of Label Studio. Export it as CONLL2003.")
     if _ARRAY.match(text):
-        raise _foreign(f"This is one JSON array. {_PER_LINE}")
-    if not lined and _OPEN_OBJECT.match(text):
+        raise _foreign("This is one JSON array. Write one JSON object per line: jq -c '.[]' FILE")
+    if _OPEN_OBJECT.match(text):
         raise _foreign("This is a JSON object of several lines. Write one JSON object per line.")
+    if head.json_fields:
+        raise _foreign(
+            "These are JSON objects without known fields. Give each `tokens` and `tags`, or `text` and `spans`."
+        )
     header = _header(head.filled)
     if header:
         raise _foreign(

@@ -1,4 +1,5 @@
-"""`ndjson`: JSON lines. One sequence per line, `{"tokens": [...], "tags": [...]}`; `labels` is accepted for `tags`.
+"""`ndjson`: JSON lines. One sequence per line, `{"tokens": [...], "tags": [...]}`; `labels` and `ner_tags` are accepted
+for `tags`, and other fields are ignored.
 
 A token is a string, a list of strings (its columns), or an object of named attributes (see
 `tagsmith.core.corpus.attributes`). All tokens of a corpus are of the same kind.
@@ -6,14 +7,14 @@ A token is a string, a list of strings (its columns), or an object of named attr
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import orjson
 
-from tagsmith.core.base.arrays import Bytes, Ids, Places
-from tagsmith.core.base.spec import pointer
+from tagsmith.core.base.arrays import Ids, Places
 from tagsmith.core.corpus import attributes
 from tagsmith.core.corpus.attributes import (
     AttributeCollector,
@@ -26,71 +27,54 @@ from tagsmith.core.corpus.bag import Bag, Cells, joined
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.formats.base import Format, Limits, Options
 from tagsmith.core.corpus.formats.conll import MAX_COLUMNS
-from tagsmith.core.corpus.formats.lines import (
-    FAULTS,
-    LINE,
-    MAX_FAULTS,
-    OWN_FAULTS,
-    OWN_STATE,
-    TOKENS,
-    LineReader,
-    record,
-)
+from tagsmith.core.corpus.formats.json_lines import InvalidLine, JsonLineReader
+from tagsmith.core.corpus.formats.lines import FAULTS, LINE, TOKENS
 from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import sentence_ranges
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 from tagsmith.core.corpus.vocabulary import pack
 
-#: Names of the field that holds the labels.
-_LABEL_FIELDS = ("tags", "labels")
-_FIELDS = {"tokens", *_LABEL_FIELDS}
+#: Names of the field that holds the labels. The last one is that of data sets of Hugging Face.
+LABEL_FIELDS = ("tags", "labels", "ner_tags")
 
 
-class _InvalidLine(Exception):
-    """A line is invalid. `path` leads to the wrong value."""
-
-    def __init__(self, reason: str, *path: str | int) -> None:
-        super().__init__(f"{pointer(path)}: {reason}" if path else reason)
-
-
-class NdjsonReader(LineReader):
+class NdjsonReader(JsonLineReader):
     """Reads JSON lines. Strings and lists become columns; objects become bags of attributes."""
 
+    shape = '{"tokens": [...], "tags": [...]}'
+
     def __init__(self, *, max_line_bytes: int, labelled: bool = True) -> None:
-        super().__init__(max_line_bytes=max_line_bytes, state_size=OWN_STATE)
+        super().__init__(max_line_bytes=max_line_bytes)
         self._labelled = labelled
-        self._reasons: list[str] = []  # reasons of faults; a fault has the index of its reason
         self._width: int | None = None  # columns per token, 0 for objects; None before the first token
         self._kind: type = str  # type of every token
         self._names, self._labels = empty_pool(MAX_COLUMNS), empty_pool(1)
         self._cells: list[Cells] = []
+        self._batch = _Batch()
 
-    def _scan(self, buffer: Bytes) -> None:
-        lines = buffer.tobytes()
-        collector, columns, labels = AttributeCollector(), list[str](), list[str]()
-        lengths: list[int] = []
-        before, fields = int(self._state[LINE]), 0
-        for line in lines.split(b"\n")[:-1]:
-            self._state[LINE] += 1
-            if line.strip():
-                try:
-                    sequence = self._sequence(line)
-                    self._tokens(sequence["tokens"], collector, columns)
-                except _InvalidLine as error:
-                    self._fault(str(error))
-                    if self._state[FAULTS] == MAX_FAULTS:
-                        return
-                    continue
-                if self._labelled:
-                    labels += sequence[_label_field(sequence)]
-                lengths.append(len(sequence["tokens"]))
-                fields += len(sequence)
-        if not self._state[FAULTS] and fields + collector.members != count_members(lines):
+    def _add(self, given: dict[str, Any]) -> None:
+        batch, tokens = self._batch, given.get("tokens")
+        if not isinstance(tokens, list) or not tokens:
+            other = "; a text with spans is of the format spans" if "text" in given else ""
+            raise InvalidLine(f"must be a list of at least one token{other}", "tokens")
+        field = _label_field(given)
+        if self._labelled:
+            _check_labels(given.get(field), len(tokens), field)
+        self._tokens(tokens, batch.attributes, batch.columns)
+        if self._labelled:
+            batch.labels += given[field]
+        batch.lengths.append(len(tokens))
+        checked = ("tokens", field) if self._labelled else ("tokens",)
+        batch.members += len(given) + sum(members_of(given[name]) for name in given if name not in checked)
+
+    def _end_batch(self, lines: bytes, before: int) -> None:
+        batch, self._batch = self._batch, _Batch()
+        if not self._state[FAULTS] and batch.members + batch.attributes.members != count_members(lines):
             self._report_duplicate_name(lines, before)
-        if not self._state[FAULTS] and lengths:
-            ends = int(self._state[TOKENS]) + np.cumsum(lengths)
+        if not self._state[FAULTS] and batch.lengths:
+            ends = int(self._state[TOKENS]) + np.cumsum(batch.lengths)
             self._state[TOKENS] = ends[-1]
-            self._store(collector, columns, labels, ends)
+            self._store(batch.attributes, batch.columns, batch.labels, ends)
 
     def _corpus(self) -> Corpus:
         labels = None
@@ -105,35 +89,6 @@ class NdjsonReader(LineReader):
         )
         return Corpus(columns, labels, self._offsets())
 
-    def _fault(self, reason: str) -> None:
-        record(self._state, self._faults, OWN_FAULTS, len(self._reasons), 0)
-        self._reasons.append(reason)
-
-    def _reason(self, kind: int, a: int, b: int) -> str:
-        del kind, b
-        return self._reasons[a]
-
-    def _sequence(self, line: bytes) -> dict[str, Any]:
-        """Parse a line and check it, except for the content of the tokens."""
-        if len(line) > self._max_line_bytes:
-            raise _InvalidLine(f"longer than {self._max_line_bytes} bytes")
-        try:
-            sequence = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise _InvalidLine(f"not JSON: {error.msg} at byte {error.pos + 1}") from None
-        if not isinstance(sequence, dict):
-            raise _InvalidLine('must be an object {"tokens": [...], "tags": [...]}')
-        unknown = sorted(sequence.keys() - _FIELDS)
-        if unknown:
-            raise _InvalidLine("unknown field; a sequence has tokens, and tags or labels", unknown[0])
-        tokens = sequence.get("tokens")
-        if not isinstance(tokens, list) or not tokens:
-            raise _InvalidLine("must be a list of at least one token", "tokens")
-        field = _label_field(sequence)
-        if self._labelled:
-            _check_labels(sequence.get(field), len(tokens), field)
-        return sequence
-
     def _tokens(self, tokens: list[Any], collector: AttributeCollector, columns: list[str]) -> None:
         if self._width is None:
             self._width, self._kind = _width(tokens[0]), type(tokens[0])
@@ -144,7 +99,7 @@ class NdjsonReader(LineReader):
             try:
                 collector.add_all(tokens)
             except InvalidAttribute as error:
-                raise _InvalidLine(error.reason, "tokens", *error.path) from None
+                raise InvalidLine(error.reason, "tokens", *error.path) from None
         elif self._kind is str:
             _check_each(
                 tokens, lambda token: isinstance(token, str), "must be a string, as the first token is"
@@ -190,6 +145,24 @@ class NdjsonReader(LineReader):
                 return
 
 
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """The sequences of some lines."""
+
+    attributes: AttributeCollector = field(default_factory=AttributeCollector)
+    columns: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    members: int = 0  # of all objects except tokens
+
+
+def members_of(value: Any) -> int:
+    """Return the number of members of all objects in a value, to compare with `count_members` of the JSON text."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(members_of, value.values()))
+    return sum(map(members_of, value)) if isinstance(value, list) else 0
+
+
 def _width(token: Any) -> int:
     """Return the number of columns of the first token. All others must have the same number."""
     if isinstance(token, dict):
@@ -197,33 +170,36 @@ def _width(token: Any) -> int:
     if isinstance(token, str):
         return 1
     if not isinstance(token, list):
-        raise _InvalidLine("must be a string, a list of strings or an object", "tokens", 0)
+        raise InvalidLine("must be a string, a list of strings or an object", "tokens", 0)
     if not 0 < len(token) <= MAX_COLUMNS:
-        raise _InvalidLine(f"must have 1 to {MAX_COLUMNS} columns", "tokens", 0)
+        raise InvalidLine(f"must have 1 to {MAX_COLUMNS} columns", "tokens", 0)
     return len(token)
 
 
 def _check_each(tokens: list[Any], is_valid: Callable[[Any], bool], reason: str) -> None:
     for number, token in enumerate(tokens):
         if not is_valid(token):
-            raise _InvalidLine(reason, "tokens", number)
+            raise InvalidLine(reason, "tokens", number)
 
 
 def _label_field(sequence: dict[str, Any]) -> str:
     """Return the name of the field with the labels; by default the first one."""
-    given = [name for name in _LABEL_FIELDS if name in sequence]
-    if len(given) > 1:
-        raise _InvalidLine("give tags or labels, not both", given[1])
-    return given[0] if given else _LABEL_FIELDS[0]
+    given = [name for name in LABEL_FIELDS if name in sequence]
+    if given[:2] == ["tags", "labels"]:
+        raise InvalidLine("give tags or labels, not both", "labels")
+    return given[0] if given else LABEL_FIELDS[0]
 
 
 def _check_labels(labels: Any, tokens: int, field: str) -> None:
     if not isinstance(labels, list) or len(labels) != tokens:
         found = f"{len(labels)} for {tokens} tokens" if isinstance(labels, list) else "none given"
-        raise _InvalidLine(f"must be a list with one label per token; {found}", field)
+        raise InvalidLine(f"must be a list with one label per token; {found}", field)
     for number, label in enumerate(labels):
+        if type(label) is int:
+            reason = "must be the name of a class, not its number; replace the numbers by names"
+            raise InvalidLine(reason, field, number)
         if not isinstance(label, str) or not label:
-            raise _InvalidLine("must be a non-empty string", field, number)
+            raise InvalidLine("must be a non-empty string", field, number)
 
 
 def read_ndjson(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
@@ -287,9 +263,9 @@ def _writer(corpus: Corpus, _: NdjsonOptions) -> Iterator[bytes]:
 
 
 def _recognises(head: Head) -> bool:
-    """JSON objects with tokens. Of an object longer than the head only the beginning is seen."""
-    first = head.filled[0].lstrip() if head.filled else ""
-    return first.startswith("{") and '"tokens"' in first
+    """JSON objects with tokens. Those with a text and without labels are of `spans`."""
+    fields = head.json_fields
+    return "tokens" in fields and ("text" not in fields or bool(fields & {*LABEL_FIELDS}))
 
 
 FORMAT = Format(

@@ -1,12 +1,19 @@
 """The beginning of a text, from which its format is recognised."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+
+import orjson
 
 #: How much of a text is looked at: hundreds of sentences, at negligible cost.
 HEAD_BYTES = 64 * 1024
 #: Lines that are looked at.
 MAX_LINES = 1000
+
+#: The beginning of a JSON object, and the name of a member.
+_OBJECT = re.compile(r'\s*\{\s*"[^"]*"\s*:')
+_MEMBER = re.compile(r'"([^"\\]*)"\s*:')
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -31,3 +38,17 @@ class Head:
     def filled(self) -> list[str]:
         """The lines that are not blank."""
         return [line for line in self.lines if line.strip()]
+
+    @cached_property
+    def json_fields(self) -> frozenset[str]:
+        """The fields of the JSON object in the first line; none if it is not one.
+
+        Of an object longer than the head, only the beginning is seen, with the fields of objects inside it.
+        """
+        first = self.filled[0] if self.filled else ""
+        if not _OBJECT.match(first):
+            return frozenset()
+        try:
+            return frozenset(orjson.loads(first))
+        except orjson.JSONDecodeError:
+            return frozenset(_MEMBER.findall(first))

@@ -24,6 +24,8 @@ from tagsmith.core.corpus.text import tokenizer
 AUTO = "auto"
 #: The format of texts that no format recognises. Its messages describe what is wrong with the lines.
 _FALLBACK = "conll"
+#: Other names of formats.
+_ALIASES = {"jsonl": "ndjson"}
 #: How readers begin the reason of a fault in the encoding.
 NOT_UTF8 = "not UTF-8"
 
@@ -102,7 +104,7 @@ class CorpusReader:
         return self._reader
 
     def _choose(self, format: str) -> None:  # noqa: A002
-        self.format, self.options = format, parse_options(format, self._values)
+        self.format, self.options = _format(format).name, parse_options(format, self._values)
 
 
 def recognised(head: Head) -> str:
@@ -216,7 +218,7 @@ def writing_options(
         raise Invalid("Some options are not for writing. Remove them.", faults, code="invalid_options")
     not_kept = {*LabelOptions.model_fields, *entry.reading_options}
     kept = {key: value for key, value in own.items() if key not in not_kept}
-    options = {**(kept if format == own_format else {}), **given}
+    options = {**(kept if entry.name == own_format else {}), **given}
     parse_options(format, options)
     return options
 
@@ -229,7 +231,7 @@ def warm() -> None:
 
 
 def _format(name: str) -> Format[Any]:
-    entry = _formats().get(name)
+    entry = _formats().get(_ALIASES.get(name, name))
     if entry is None:
         known = ", ".join(known_formats())
         raise Invalid(

@@ -210,7 +210,10 @@ def test_a_fault_of_crfsuite_data_names_its_line(line: str | bytes, reason: str)
         ('{"tokens": [{"a": null}], "labels": ["x"]}', "/tokens/0/a: must be a string, a number"),
         ('{"tokens": [{"a": {"b": [1]}}], "labels": ["x"]}', "/tokens/0/a/b/0: must be a string"),
         ('{"tokens": [{"a": 1, "a": 2}], "labels": ["x"]}', "the name 'a' occurs twice"),
-        ('{"tokens": [{}], "labels": ["x"], "more": 1}', "/more: unknown field"),
+        ('{"tokens": [{}], "more": 1}', "/tags: must be a list with one label per token; none given"),
+        ('{"tokens": [{}], "ner_tags": [3]}', "/ner_tags/0: must be the name of a class, not its number"),
+        ('{"text": "Ada", "spans": []}', "/tokens: must be a list of at least one token; a text with spans"),
+        ('{"tokens": [{}], "tags": ["x"], "meta": {"a": 1, "a": 2}}', "twice"),
         ('{"tokens": [{"a": ' + '{"a":' * 20 + "1" + "}" * 20 + '}], "labels": ["x"]}', "more than 16 levels deep"),
     ],
 )  # fmt: skip

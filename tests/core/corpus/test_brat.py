@@ -9,7 +9,8 @@ from tagsmith.core.base.errors import Fault, Invalid, TooLarge
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import archive
 from tagsmith.core.corpus.formats import registry as formats
-from tagsmith.core.corpus.formats.brat import BratReader, Conflicts
+from tagsmith.core.corpus.formats.brat import BratReader
+from tagsmith.core.corpus.formats.standoff import Conflicts
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tests.core.corpus.samples import contents, pieces, rows_of
 
@@ -143,7 +144,7 @@ def test_unlabelled_texts_need_no_annotations() -> None:
         ("T1\tX 4 7;0 3\tdef abc", "T1: its parts are out of order"),
         (
             "T1\tX 0 2\tab",
-            "T1: begins or ends inside a token; conflicts=resolve extends it to the whole token",
+            "T1: begins or ends inside a token; choose another tokenizer, or extend it with conflicts=resolve",
         ),
         ("T1\tX 3 4\t ", "T1: contains no token"),
         ("T1\tX 4 11\tdef ghi", "T1: crosses the end of a line of text"),

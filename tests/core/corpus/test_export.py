@@ -48,9 +48,13 @@ def test_generated_corpora_go_through_other_formats_unchanged(name: str, options
     assert rows_of(read(written(corpus, name, **options), name, **options)) == rows_of(corpus)
 
 
-def test_spans_go_through_brat_unchanged() -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("brat", {"tokens": "blanks"}), ("spans", {"tokenizer": '{"kind": "blanks", "sentences": "lines"}'})],
+)
+def test_spans_go_through_standoff_formats_unchanged(name: str, options: dict[str, str]) -> None:
     corpus = read_conll(generate("references", 1500, seed=2), max_line_bytes=1000)
-    again = read(written(corpus, "brat"), "brat", tokens="blanks")
+    again = read(written(corpus, name), name, **options)
     assert rows_of(again) == [[(row[0], row[-1]) for row in rows] for rows in rows_of(corpus)]
 
 

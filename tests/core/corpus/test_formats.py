@@ -105,7 +105,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_formats_are_listed_in_a_fixed_order() -> None:
-    assert formats.known_formats() == ("conll", "crfsuite", "ndjson", "conllu", "segmented", "brat")
+    assert formats.known_formats() == ("conll", "crfsuite", "ndjson", "conllu", "segmented", "brat", "spans")
 
 
 @pytest.mark.usefixtures("toy")
@@ -132,3 +132,12 @@ def test_named_attributes_are_written_only_in_formats_that_hold_them() -> None:
         formats.write(corpus, "conll")
     assert caught.value.code == "unwritable_value"
     assert list(formats.write(corpus, "ndjson"))
+
+
+def test_jsonl_is_another_name_of_ndjson_and_other_fields_are_ignored() -> None:
+    line = b'{"id": 0, "tokens": ["Ada", "ran"], "pos": [1, 2], "meta": {"a": [{"b": 1}]}, "ner_tags": ["B-PER", "O"]}'
+    reading = formats.reader("jsonl", max_line_bytes=1000)
+    reading.feed(line)
+    corpus = reading.finish()
+    assert reading.format == "ndjson"
+    assert b"".join(formats.write(corpus, "jsonl")) == b'{"tokens":["Ada","ran"],"labels":["B-PER","O"]}\n'

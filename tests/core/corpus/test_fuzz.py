@@ -54,6 +54,22 @@ FRAGMENTS = {
         "1\ta" + "\t_" * 8,
     ],
     "segmented": ["a", "/", "/n", " ", "\u3000", "\n", "字", "\r\n", "\ufeff", "\t", "\x7f", "\xe3"],
+    "spans": [
+        '{"text":"ab. c",',
+        '"spans":[',
+        "[0,2",
+        ',"X"]',
+        "]}",
+        "\n",
+        "{",
+        "}",
+        ",",
+        "null",
+        '"',
+        "\\n",
+        "-1",
+        "9",
+    ],
 }
 
 OPTIONS: dict[str, st.SearchStrategy[dict[str, str]]] = {
@@ -62,6 +78,7 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, str]]] = {
     "segmented": st.fixed_dictionaries(
         {"coding": st.sampled_from(["2", "4", "6"]), "tags": st.sampled_from(["none", "strip", "use"])}
     ),
+    "spans": st.fixed_dictionaries({"conflicts": st.sampled_from(["refuse", "resolve"])}),
     "brat": st.fixed_dictionaries(
         {"tokens": st.sampled_from(["words", "blanks"]), "conflicts": st.sampled_from(["refuse", "resolve"])}
     ),

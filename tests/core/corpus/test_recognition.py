@@ -18,6 +18,7 @@ CONLL = b"-DOCSTART- -X- O\n\nRockwell NNP B-NP\nsaid VBD O\n\nIt PRP B-NP\n"
 CONLLU = b"# text = a b\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n2\tb\t_\tY\t_\t_\t_\t_\t_\t_\n"
 CRFSUITE = b"B-NP\tw[0]=Rockwell\tw[1]=said\tcap\nO\tw[0]=said\tlength:4\n\n"
 NDJSON = b'\n{"tokens": ["a", "b"], "tags": ["X", "Y"]}\n'
+SPANS = b'{"id": 1, "text": "Ada ran.", "meta": {}, "label": [[0, 3, "PER"]]}\n'
 SEGMENTED = "上海  推  三大任务\n共同富裕\n".encode()
 
 
@@ -43,7 +44,12 @@ BRAT = zipped(**{"a.txt": b"Paris", "a.ann": b"T1\tLOC 0 5\tParis\n"})
         ("crfsuite", CRFSUITE),
         ("ndjson", NDJSON),
         ("ndjson", NDJSON.replace(b'"a"', b'"' + b"a" * 100_000 + b'"')),
+        ("ndjson", b'{"id": "0", "tokens": ["a"], "ner_tags": ["O"]}\n'),
+        ("ndjson", b'{"text": "a", "tokens": ["a"], "labels": ["O"]}\n'),
         ("segmented", SEGMENTED),
+        ("spans", SPANS),
+        ("spans", SPANS.replace(b'"meta": {}', b'"meta": "' + b"a" * 100_000 + b'"')),
+        ("spans", b'{"text": "a b", "tokens": [{"text": "a", "start": 0, "end": 1}], "spans": []}\n'),
         ("brat", BRAT),
         # In doubt: column text, whose messages describe the lines.
         ("conll", "上 B\n海 E\n\n推 S\n".encode()),
