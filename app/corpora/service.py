@@ -15,6 +15,7 @@ from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.base import stored
 from tagsmith.core.corpus.formats.registry import CorpusReader
 from tagsmith.core.corpus.report import report
+from tagsmith.core.evaluate.labels import one_label
 from tagsmith.core.store import corpora
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
@@ -131,8 +132,8 @@ def warnings_of(row: CorpusRow) -> list[str]:
         found.append(
             f"There are {len(row.labels)} labels for {row.tokens} tokens. Are the labels in the last column?"
         )
-    elif len(row.labels) == 1:
-        found.append(f"There is one label only, {row.labels[0]}: nothing can be learned from it.")
+    elif (single := one_label(row.labels)) is not None:
+        found.append(single)
     if row.report["bio_fault_count"]:
         found.append(
             f"Labels that break the coding {row.report['label_scheme']}: {row.report['bio_fault_count']}. "

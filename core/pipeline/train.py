@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.evaluate.labels import disjoint_labels, one_label
 from tagsmith.core.evaluate.segmentation import vocabulary_score
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.resolved import Features
@@ -84,6 +85,7 @@ def train(
         message = f"{census(start.values)[0]} weights carry over from {init.name}"
         yield Progress("compile", passes=passes, message=message)
     dev_problem = None if dev is None else compiled.problem_of(dev)
+    warnings = _label_warnings(corpus, dev)
     learned = yield from learn(spec, problem, dev_problem, start=start, resume=resume, carried=carried)
     vocabulary: dict[str, Any] = {}
     if dev is not None and dev_problem is not None:
@@ -107,8 +109,18 @@ def train(
         stop_reason=learned.stop_reason,
         metrics=metrics,
         curve=learned.curve,
-        warnings=found_use.warnings,
+        warnings=(*warnings, *found_use.warnings),
     )
+
+
+def _label_warnings(corpus: Corpus, dev: Corpus | None) -> list[str]:
+    """Return what is wrong with the labels of the training corpus and of the dev set."""
+    assert corpus.labels is not None
+    labels = corpus.labels.vocabulary.strings()
+    found = [one_label(labels)]
+    if dev is not None and dev.labels is not None:
+        found.append(disjoint_labels(dev.labels.vocabulary.strings(), labels, "the dev set"))
+    return [warning for warning in found if warning is not None]
 
 
 def _dropped(given: Features, used: Features) -> list[dict[str, Any]]:

@@ -231,6 +231,26 @@ def test_versions_are_scored_and_compared(stack: Stack, tmp_path: Path) -> None:
     assert pair["mcnemar"]["only_head"] - pair["mcnemar"]["only_base"] == more
 
 
+def test_labels_that_the_model_does_not_have_are_a_warning(on_sqlite: Stack) -> None:
+    stack = on_sqlite
+    corpus, other = add_corpus(stack, 50, seed=1), add_corpus(stack, 50, seed=1, prefix=b"X")
+    context, trainer = context_of(stack), {"kind": "perceptron", "passes": 1}
+    body = {"kind": "train", "model": "mixed", "corpus": corpus.id, "trainer": trainer}
+    training = post(stack, {**body, "dev": {"corpus": other.id}})
+    scoring = {"kind": "evaluate", "models": ["mixed:1"], "corpus": other.id}
+    run.run_job(context, training)
+    (warning,) = result_of(stack, training)["warnings"]
+    assert warning.startswith("No label of the dev set is among those of the model: X")
+    judging = post(stack, scoring)
+    run.run_job(context, judging)
+    (warning,) = result_of(stack, judging)["warnings"]
+    assert warning.startswith("No label of the corpus is among those of mixed:1: X")
+    assert [event.message for event in stack.events(judging) if event.level == "warning"] == [warning]
+    same = post(stack, {**scoring, "corpus": corpus.id})
+    run.run_job(context, same)
+    assert result_of(stack, same)["warnings"] == []
+
+
 def test_a_corpus_that_does_not_fit_the_model_fails_with_its_code(on_sqlite: Stack, tmp_path: Path) -> None:
     stack = on_sqlite
     corpus = add_corpus(stack, 50, seed=1)

@@ -1,5 +1,6 @@
 """Real training by `python -m worker`, on corpora made up from a seed."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,8 +46,10 @@ def training_on_both(database_url: str, redis_url: str, tmp_path: Path) -> Itera
     yield from open_stack(database_url, redis_url, tmp_path)
 
 
-def add_corpus(stack: Stack, sentences: int, seed: int, **options: Any) -> CorpusRow:
+def add_corpus(stack: Stack, sentences: int, seed: int, *, prefix: bytes = b"", **options: Any) -> CorpusRow:
+    """Store generated references. `prefix` is put before each label."""
     text = b"".join(generate.generate("references", sentences, seed))
+    text = re.sub(rb"(?<=[ \t])(?=[^ \t\n]+$)", prefix, text, flags=re.MULTILINE)
     reader = formats.reader("conll", max_line_bytes=Settings().max_line_bytes)
     reader.feed(text)
     corpus = reader.finish()

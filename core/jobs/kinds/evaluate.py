@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.names import ModelReference
 from tagsmith.core.base.steps import mapped
+from tagsmith.core.evaluate.labels import disjoint_labels
 from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
@@ -62,6 +63,8 @@ class Evaluation(Result):
     corpus_name: str
     models: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
+    #: Why scores may be low, such as labels that the model does not have.
+    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +104,12 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     """Score the versions with one model in memory at a time, then compare each pair."""
     targets = [resources.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
     corpus = yield from resources.corpus(spec.corpus)
+    assert corpus.labels is not None
+    corpus_labels = corpus.labels.vocabulary.strings()
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1
-    taggings, scored, scores = [], [], []
+    taggings, scored, scores, warnings = [], [], [], list[str]()
     for number, target in enumerate(targets):
         path = yield from resources.model_file(target)
         tagger = Tagger.open(path, target.sha256)
@@ -127,11 +132,15 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
                 "wrong_sentences": tagging.wrong_sentences,
             }
         )
+        warning = disjoint_labels(corpus_labels, tagger.model.labels, of_model=str(target))
+        if warning is not None:
+            warnings.append(warning)
+            yield Note(warning, level="warning")
         yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
     tests = evaluation.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
     pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
     row = resources.corpus_row(spec.corpus)
-    result = Evaluation(corpus=row.id, corpus_name=row.name, models=scored, pairs=pairs)
+    result = Evaluation(corpus=row.id, corpus_name=row.name, models=scored, pairs=pairs, warnings=warnings)
     return _Scored(result.stored(), scores)
 
 

@@ -110,3 +110,8 @@ def test_a_text_is_joined_only_if_it_gives_the_tokens_again() -> None:
     assert joined(["(", "Ada", ")", ",", "he"], Tokenizer()) == "(Ada), he"
     assert joined(["end", ".Next"], Tokenizer()) is None
     assert joined(["共", "同"], Tokenizer("characters")) == "共同"
+
+
+def test_a_corpus_with_one_label_is_a_warning() -> None:
+    (warning,) = trained("Ada O\nsaid O\n\n").warnings
+    assert warning == "There is one label only, O: nothing can be learned from it."
