@@ -39,8 +39,15 @@ def templates_of(text: str) -> dict[str, str]:
 
 @contextmanager
 def part_file(to: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file with a name to write to, which becomes `to` at the end of the block, and vanishes if the block fails."""
-    target = Path(to)
+    """A file with a name to write to, which becomes `to` at the end of the block, and vanishes if the block fails.
+
+    Links are followed. Pipes and devices are written to at once.
+    """
+    if Path(to).exists() and not Path(to).is_file():
+        with Path(to).open("wb") as file:
+            yield file
+        return
+    target = Path(to).resolve()
     part = tempfile.NamedTemporaryFile(prefix=f".{target.name}.", dir=target.parent, delete=False)  # noqa: SIM115
     try:
         with part as file:

@@ -14,6 +14,7 @@ def test_the_output_of_children_goes_to_the_file_and_own_lines_to_the_terminal(t
     quiet = Console(shown, logs=logs)
     quiet.line("starting ...")
     quiet.child_lines("api-1", ["first", "second"])
+    quiet.flush()
     assert shown.getvalue() == "starting ...\n"
     assert logs.path.read_text() == "api-1    | first\napi-1    | second\n"
     assert logs.tail(1) == ["api-1    | second"]
@@ -21,7 +22,9 @@ def test_the_output_of_children_goes_to_the_file_and_own_lines_to_the_terminal(t
 
 def test_without_a_file_every_line_is_shown(tmp_path: Path) -> None:
     shown = io.StringIO()
-    Console(shown).child_lines("api-1", ["first"])
+    loud = Console(shown)
+    loud.child_lines("api-1", ["first"])
+    loud.flush()
     assert shown.getvalue() == "api-1    | first\n"
 
 

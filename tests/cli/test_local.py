@@ -310,7 +310,7 @@ def _with_spec(content: str, *options: str) -> list[str]:
         (["train", "--local", "people.conll"], "Give the model a name: --model NAME (a file)."),
         (
             ["train", "--local", "people.conll", "--model", "no/m"],
-            "give the name of a file in an existing folder",
+            "There is no folder no. Create it, or correct --model.",
         ),
         (
             ["train", "--local", "people.conll", "--model", "m", "--trainer", "lbgfs"],
@@ -380,7 +380,8 @@ def _with_spec(content: str, *options: str) -> list[str]:
             ["tag", "--local", "people.tagsmith", "--input", "ndjson", "-f", "tags"],
             "NDJSON cannot be written as tags.",
         ),
-        (["tag", "--local", "people.tagsmith", "-o", "no/out"], "no/out cannot be written"),
+        (["tag", "--local", "people.tagsmith", "-o", "no/out"], "There is no folder no."),
+        (["tag", "--local", "people.tagsmith", "-o", ""], "is a folder. Give the name of a file."),
         (["tag", "--local", "two.tagsmith", "--input", "text"], "This model needs 2 columns per token."),
         (["tag", "--local", "two.tagsmith", "--input", "columns"], "The model needs 2 columns per token."),
         (["eval", "--local", "people.tagsmith"], "Give at least one model and then a corpus"),

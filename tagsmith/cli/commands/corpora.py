@@ -1,6 +1,5 @@
 """`corpora`: upload, list, show and delete corpora; `corpus generate` writes one."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ import typer
 from tagsmith.cli import complete, output, specs
 from tagsmith.cli.connection import connected, uploaded
 from tagsmith.cli.errors import CommandError
-from tagsmith.cli.files import complete_file
+from tagsmith.cli.files import target_of
 from tagsmith.cli.options import InputOptions, ListOptions, ServerOptions, command, group
 
 if TYPE_CHECKING:
@@ -166,11 +165,7 @@ def generate(options: GenerateOptions) -> int:
     from tagsmith.core.corpus.synthetic.generate import generate as chunks_of  # noqa: PLC0415
 
     chunks = chunks_of(options.kind, options.sentences, options.seed)
-    if options.out is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.writelines(chunks)
-        return 0
-    with complete_file(options.out) as out:
+    with target_of(options.out, "--out") as out:
         out.writelines(chunks)
     return 0
 

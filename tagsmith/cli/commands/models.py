@@ -9,7 +9,7 @@ import typer
 from tagsmith.cli import complete, output
 from tagsmith.cli.connection import connected, version_of
 from tagsmith.cli.errors import CommandError
-from tagsmith.cli.files import check_target
+from tagsmith.cli.files import check_model_target
 from tagsmith.cli.options import DEFAULT_ALIAS, ListOptions, LocalOptions, ServerOptions, command, group
 from tagsmith.cli.runs import results
 
@@ -266,7 +266,7 @@ def export(options: ExportOptions) -> int:
     with connected(options.url) as client:
         name, number = version_of(client, options.model)
         path = options.out or Path(f"{name}-{number}{SUFFIX}")
-        check_target(path)
+        check_model_target(path, "--out")
         client.save_artifact(path, name, number)
     size = path.stat().st_size
     if options.as_json:

@@ -4,7 +4,6 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 from tagsmith.cli import complete, inputs, output, recognition
 from tagsmith.cli.connection import connected, model_input
 from tagsmith.cli.errors import FAILURE, CommandError, unknown
-from tagsmith.cli.files import complete_file
+from tagsmith.cli.files import target_of
 from tagsmith.cli.inputs import Rows
 from tagsmith.cli.options import LocalOptions, command
 from tagsmith.cli.recognition import Content, ModelInput
@@ -116,7 +115,7 @@ class TagPlan:
 
 def _default_format(content: Content, out: Path | None) -> OutputFormat:
     if content == "text":
-        return "inline" if out is None and sys.stdout.isatty() else "spans"
+        return "inline" if str(out or "-") == "-" and sys.stdout.isatty() else "spans"
     return {"columns": "columns", "ndjson": "json", "conllu": "conllu"}[content]  # type: ignore[return-value]
 
 
@@ -127,7 +126,11 @@ def tag(options: TagCommandOptions) -> int:
     if options.format is not None and options.format not in FORMATS:
         raise unknown("format", options.format, FORMATS)
     run = _run_local if options.local else _run_on_server
-    with inputs.opened(options.file) as source, _target(options.out) as target:
+    model = Path(options.model) if options.local else None
+    with (
+        inputs.opened(options.file) as source,
+        target_of(options.out, "--out", input=options.file, model=model) as target,
+    ):
         failed = run(options, source, target)
     if failed:
         lines = "1 line was" if failed == 1 else f"{failed:,} lines were"
@@ -252,17 +255,6 @@ def _entry(response: "TagResponse", i: int, rows: Rows) -> TaggedSentence:
         spans,
         words=response.words[i] if response.words else [],
     )
-
-
-@contextmanager
-def _target(path: Path | None) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that appears when it is complete."""
-    if path is not None:
-        with complete_file(path) as file:
-            yield file
-        return
-    sys.stdout.flush()
-    yield sys.stdout.buffer
 
 
 def register(app: typer.Typer) -> None:

@@ -12,11 +12,12 @@ from pydantic import TypeAdapter
 from tagsmith.cli import lexicons, output, specs
 from tagsmith.cli.commands.corpora import print_summary
 from tagsmith.cli.errors import INTERRUPTED, CommandError
-from tagsmith.cli.files import check_target, complete_file
+from tagsmith.cli.files import check_model_target
 from tagsmith.cli.lexicons import LexiconFile
 from tagsmith.cli.local import reading
 from tagsmith.cli.runs import results
 from tagsmith.cli.runs.watching import ProgressLine
+from tagsmith.client.files import part_file
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import validated
 from tagsmith.core.base.steps import finished
@@ -56,8 +57,8 @@ class LocalRun:
 
 def run(job: LocalRun) -> int:
     """Train a model and write it to a file."""
-    check_target(job.model)
     dev = _dev(job)
+    check_model_target(job.model, "--model", training=job.corpus, dev=dev if isinstance(dev, Path) else None)
     found, spec = _lexicons(job)
     learning = _learning(spec, dev, found)
     began = time.monotonic()
@@ -140,7 +141,7 @@ def _followed(steps: Generator[Progress, None, TrainResult], line: ProgressLine)
 
 
 def _save(trained: TrainResult, job: LocalRun, seconds: float) -> None:
-    with complete_file(job.model) as part:
+    with part_file(job.model) as part:
         sha256 = file.save(trained.model, Path(part.name))
     result = {
         "model": str(job.model),
