@@ -1,10 +1,13 @@
 """Console output: log lines of child processes and, on a terminal, a progress bar."""
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
+
+from tagsmith.core.service.lines import LineWriter
 
 #: ANSI colours for the names of children; readable on dark and light backgrounds.
 COLOURS = (36, 35, 34, 33, 32, 31)
@@ -25,7 +28,8 @@ class LogFile:
         if self._size > LOG_BYTES:
             self.path.replace(self.path.with_name(self.path.name + ".1"))
             self._size = 0
-        with self.path.open("a", encoding="utf-8") as file:
+        # Without room on the disk the stack goes on, without logs.
+        with contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as file:
             self._size += file.write(text)
 
     def tail(self, lines: int) -> list[str]:
@@ -36,15 +40,15 @@ class LogFile:
 
 
 class Console:
-    """Writes whole lines to a stream. If the stream is closed, output is dropped: it must never stop the stack.
+    """Writes whole lines to a stream. If it is closed or nobody reads it, output is dropped: it never stops the stack.
 
     With `logs`, the output of children goes to that file.
     """
 
     def __init__(self, stream: TextIO | None = None, logs: LogFile | None = None) -> None:
         self._stream = stream or sys.stdout
+        self._writer = LineWriter(self._stream, _notice)
         self.logs = logs
-        self._closed = False
         self.is_terminal = self._stream.isatty()
         self._bar_shown = False
 
@@ -87,11 +91,13 @@ class Console:
             self._bar_shown = False
             self._write("\r\x1b[K")
 
+    def flush(self) -> None:
+        """Wait until everything is written, but not for long."""
+        self._writer.flush()
+
     def _write(self, text: str) -> None:
-        if self._closed:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (BrokenPipeError, ValueError):
-            self._closed = True
+        self._writer.write(text)
+
+
+def _notice(count: int) -> str:
+    return f"... {count} lines were dropped: nobody read them\n"

@@ -9,6 +9,7 @@ TAGGED_SENTENCES = "tagsmith_tagged_sentences_total"
 TAGGED_TOKENS = "tagsmith_tagged_tokens_total"
 CACHE_HITS = "tagsmith_model_cache_hits_total"
 CACHE_MISSES = "tagsmith_model_cache_misses_total"
+DROPPED_LINES = "tagsmith_log_lines_dropped_total"
 CACHE_BYTES = "tagsmith_model_cache_bytes"
 OPEN_MODELS = "tagsmith_open_models"
 OPEN_STREAMS = "tagsmith_open_streams"
@@ -23,7 +24,7 @@ LEASE_OVERDUE = "tagsmith_lease_overdue_seconds"
 ALIAS_VERSION = "tagsmith_alias_version"
 
 #: Counters and gauges of the API processes, in output order.
-COUNTERS = (TAG_REQUESTS, TAGGED_SENTENCES, TAGGED_TOKENS, CACHE_HITS, CACHE_MISSES)
+COUNTERS = (TAG_REQUESTS, TAGGED_SENTENCES, TAGGED_TOKENS, CACHE_HITS, CACHE_MISSES, DROPPED_LINES)
 GAUGES = (CACHE_BYTES, OPEN_MODELS, OPEN_STREAMS)
 
 #: The value of `route` for a request that matches no route.
@@ -58,6 +59,7 @@ METRICS: Mapping[str, MetricSpec] = {
     CACHE_BYTES: MetricSpec(
         "gauge", "Size of the model files on local disk, shared by the processes of the machine."
     ),
+    DROPPED_LINES: MetricSpec("counter", "Log lines that were dropped because nobody read them."),
     OPEN_MODELS: MetricSpec("gauge", "Open models; a model that is open in two processes counts twice."),
     OPEN_STREAMS: MetricSpec("gauge", "Open event streams."),
     DATABASE_UP: MetricSpec(

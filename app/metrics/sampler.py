@@ -5,16 +5,18 @@ from tagsmith.app.metrics import names
 from tagsmith.app.metrics.meters import Meters
 from tagsmith.core.model.cache import CacheUsage, ModelCache
 from tagsmith.core.model.tagger import Tagger
+from tagsmith.core.service import logs
 
 
 class MetricsSampler:
-    """Reads the open streams and the model cache. Use it on the event loop only, like the meters."""
+    """Reads the open streams, the model cache and the dropped log lines. Use it on the event loop only."""
 
     def __init__(self, meters: Meters, streams: OpenStreams, cache: ModelCache[Tagger]) -> None:
         self.meters = meters
         self._streams = streams
         self._cache = cache
         self._seen = CacheUsage(0, 0, 0)
+        self._dropped = 0
 
     def sample(self) -> None:
         """Update the meters."""
@@ -23,6 +25,8 @@ class MetricsSampler:
         self._seen = usage
         self.meters.count(names.CACHE_HITS, amount=usage.hits - seen.hits)
         self.meters.count(names.CACHE_MISSES, amount=usage.misses - seen.misses)
+        dropped, self._dropped = self._dropped, logs.dropped()
+        self.meters.count(names.DROPPED_LINES, amount=self._dropped - dropped)
         self.meters.totals.gauges[names.OPEN_MODELS] = usage.open_models
         self.meters.totals.gauges[names.OPEN_STREAMS] = self._streams.count
 

@@ -1,6 +1,5 @@
 """Logs as JSON lines on standard error: one object per line, with the same keys in API and workers."""
 
-import asyncio
 import contextvars
 import json
 import logging
@@ -13,6 +12,8 @@ from typing import IO
 
 import orjson
 
+from tagsmith.core.service.lines import LineWriter
+
 #: Attributes of every LogRecord. All others come from the caller's `extra` and are written to the line.
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",
@@ -21,9 +22,6 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
     "color_message",
 }
 
-
-#: Time for which lines of requests are collected before they are written together.
-WAIT_S = 0.05
 
 #: Values in every line of the current request or job.
 _bound: contextvars.ContextVar[Mapping[str, object]] = contextvars.ContextVar(
@@ -85,59 +83,63 @@ def _dump(line: Mapping[str, object]) -> bytes:
         return json.dumps(line, default=str).encode()
 
 
-class _Lines(logging.StreamHandler[IO[str]]):
-    """Writes lines to a stream. Lines of `write_later` are written together, some milliseconds later."""
+class _Lines(logging.Handler):
+    """Writes lines to a stream. Those of `write_later` are written together, some milliseconds later."""
 
     def __init__(self, stream: IO[str]) -> None:
-        super().__init__(stream)
+        super().__init__()
         self.setFormatter(JsonLines())
+        self.writer = LineWriter(stream, self._notice)
         self._clock = _Clock()
-        self._waiting: list[bytes] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the queued lines and then the record."""
-        self._write_waiting()
-        super().emit(record)
+        """Write a record after the lines before it."""
+        try:
+            self.writer.write(self.format(record) + "\n")
+        except Exception:  # noqa: BLE001  # as in every handler of the library: a line must not stop the program
+            self.handleError(record)
 
     def flush(self) -> None:
-        """Write the queued lines. Also called when the interpreter exits."""
-        self.acquire()
-        try:
-            self._write_waiting()
-            super().flush()
-        finally:
-            self.release()
+        """Write what waits. Also called when the interpreter exits."""
+        self.writer.flush()
 
     def write_later(self, logger: str, event: str, fields: Mapping[str, object]) -> None:
-        """Queue a line of level info. Must be called on an event loop."""
-        at = self._clock.write(time.time())
-        line = _dump({"at": at, "level": "info", "logger": logger, "event": event, **_bound.get(), **fields})
-        self.acquire()  # any thread can write records
-        self._waiting.append(line)
-        first = len(self._waiting) == 1
-        self.release()
-        if first:
-            asyncio.get_running_loop().call_later(WAIT_S, self.flush)
+        """Queue a line of level info."""
+        line = self._line("info", logger, event, {**_bound.get(), **fields})
+        self.writer.write(line, soon=False)
 
-    def _write_waiting(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            self.stream.write(b"\n".join(waiting).decode() + "\n")
+    def _notice(self, count: int) -> str:
+        return self._line("warning", __name__, "log lines dropped: nobody reads them", {"lines": count})
+
+    def _line(self, level: str, logger: str, event: str, fields: Mapping[str, object]) -> str:
+        at = self._clock.write(time.time())
+        return _dump({"at": at, "level": level, "logger": logger, "event": event, **fields}).decode() + "\n"
 
 
 def write_later(logger: logging.Logger, event: str, fields: Mapping[str, object]) -> None:
-    """Log a frequent line of level info from an event loop, at a fraction of the cost of a record.
+    """Log a frequent line of level info, at a fraction of the cost of a record.
 
-    The line equals that of a record with these extras. It is written after `WAIT_S`, together with others, because a
+    The line equals that of a record with these extras. It is written a little later, together with others, because a
     system call per line would cost more than everything else. A killed process loses the queued lines.
     """
-    root = logging.getLogger()
-    if len(root.handlers) == 1 and isinstance(root.handlers[0], _Lines):
-        root.handlers[0].write_later(logger.name, event, fields)
+    lines = _lines()
+    if lines is not None:
+        lines.write_later(logger.name, event, fields)
     else:  # another handler is installed, and needs records
         logger.handle(
             logger.makeRecord(logger.name, logging.INFO, __file__, 0, event, (), None, None, fields)
         )
+
+
+def dropped() -> int:
+    """Return the number of lines of this process that were dropped because nobody read them."""
+    lines = _lines()
+    return 0 if lines is None else lines.writer.dropped
+
+
+def _lines() -> _Lines | None:
+    handlers = logging.getLogger().handlers
+    return handlers[0] if len(handlers) == 1 and isinstance(handlers[0], _Lines) else None
 
 
 def configure(level: int, stream: IO[str] | None = None) -> None:

@@ -65,11 +65,9 @@ def test_lines_that_are_told_are_those_of_records_and_come_before_what_is_logged
         logs.bind()  # whatever ran in this process before
         for _ in range(3):
             logs.write_later(logger, "request", fields)
-        assert lines.getvalue() == ""
-        await asyncio.sleep(2 * logs.WAIT_S)
-        assert lines.getvalue().count("\n") == 3
         logs.write_later(logger, "request", fields)
         logger.info("request", extra=fields)
+        root.handlers[0].flush()
         assert lines.getvalue().count("\n") == 5
         logs.write_later(logger, "last", fields)
 
