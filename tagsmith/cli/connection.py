@@ -23,7 +23,11 @@ def connected(url: str | None, *, timeout_s: float = TIMEOUT_S) -> "Iterator[Cli
     """Open a client of the chosen server."""
     from tagsmith.client import Client  # noqa: PLC0415
 
-    with Client(config.chosen_url(url), key=config.chosen_key(), timeout_s=timeout_s) as client:
+    try:
+        client = Client(config.chosen_url(url), key=config.chosen_key(), timeout_s=timeout_s)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    with client:
         yield client
 
 

@@ -94,6 +94,8 @@ def _of_files(error: Exception) -> Shown | None:
         return Shown(
             f"The input is not UTF-8: byte {error.start} cannot be read. Convert it, for example with iconv."
         )
+    if isinstance(error, UnicodeEncodeError):
+        return Shown("The input has bytes that are not UTF-8, or half of a surrogate pair. Correct it.")
     if isinstance(error, OSError) and error.filename is not None:
         name = error.filename if isinstance(error.filename, str) else str(error.filename)
         return Shown(f"{name}: {error.strerror}.")
@@ -117,8 +119,6 @@ def _of_server(error: Exception) -> Shown | None:
 
     from tagsmith.client import ApiError  # noqa: PLC0415
 
-    if isinstance(error, httpx.InvalidURL):
-        return Shown(f"The address of the server is not valid: {error}. Correct --url.")
     if isinstance(error, httpx.HTTPError):
         return _unreachable(error, away=isinstance(error, httpx.ConnectError))
     return _problem(error) if isinstance(error, ApiError) else None
@@ -141,6 +141,8 @@ def _problem(error: "ApiError") -> Shown:
     from tagsmith.cli import config  # noqa: PLC0415
 
     if error.status == 401:
+        if config.chosen_key():
+            return Shown("The server does not know this key. Correct TAGSMITH_KEY or the config file.")
         message = f'The server needs a key. Set TAGSMITH_KEY, or write `key = "..."` to {config.path()}.'
         return Shown(message, (error.detail,))
     places = [_place(each) for each in error.errors]

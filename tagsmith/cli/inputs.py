@@ -4,6 +4,7 @@ Input is read as it comes. A batch has what one block of input completes, so tha
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ ItemT = TypeVar("ItemT")
 BATCH = 500
 
 _BYTE_ORDER_MARK = "\ufeff"
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class TextLine(NamedTuple):
@@ -103,6 +105,16 @@ def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[Ro
         yield [rows]
 
 
+def _check_characters(value: Any, number: int) -> None:
+    """Raise CommandError for an escape that is half a character, which no program can write."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise CommandError(
+            f"Line {number:,} of the input has half of a surrogate pair, which is not a character."
+        ) from None
+
+
 def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The objects of NDJSON: `text` or `tokens`, and perhaps an `id`. A list is a sentence, a string a text."""
     lines = chain.from_iterable(_complete_lines(blocks))
@@ -113,6 +125,8 @@ def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             value = json.loads(line)
         except ValueError as error:
             raise CommandError(f"Line {number:,} of the input is not valid JSON: {error}.") from None
+        if _SURROGATE.search(line):
+            _check_characters(value, number)
         if isinstance(value, str):
             value = {"text": value}
         elif isinstance(value, list):

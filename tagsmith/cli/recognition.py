@@ -23,6 +23,7 @@ Content = Literal["text", "columns", "ndjson", "conllu"]
 
 #: The last column of a file without tabs: `NNP`, `B-PER`, `B-author`. Few lines of text end with such a word.
 _TAG = re.compile(r"[BIESLMU]-[!-~]+|[!-`{-~]+")
+_OBJECT = re.compile(r'\{\s*("|\}\s*$)')
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
@@ -47,7 +48,7 @@ def content_of(head: Head, model: Callable[[], ModelInput]) -> Content:
     lines = [line for line in head.filled if not line.startswith("-DOCSTART-")]
     if not lines:
         return "text"
-    if _is_json(lines[0], cut=not head.whole and len(lines) == 1):
+    if _is_json(lines[0]):
         return "ndjson"
     if _is_conllu(head):
         return "conllu"
@@ -75,14 +76,14 @@ def _are_rows(lines: list[str], head: Head, model: ModelInput) -> bool:
     return separated is not None and all(_TAG.fullmatch(row[-1]) for row in fields)
 
 
-def _is_json(line: str, *, cut: bool) -> bool:
-    """Whether a line is a JSON object or list. One that is cut off cannot be parsed."""
-    if line[:1] not in "{[":
-        return False
+def _is_json(line: str) -> bool:
+    """Whether a line is a JSON list, or meant as an object: faults of an object are reported by its reader."""
+    if not line.startswith("["):
+        return _OBJECT.match(line) is not None
     try:
         json.loads(line)
     except ValueError:
-        return cut and line.startswith('{"')
+        return False
     return True
 
 

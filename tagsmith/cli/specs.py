@@ -1,5 +1,6 @@
 """Job specs from options: a spec file first, then the options that change it."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -141,11 +142,17 @@ def _yaml(text: str, where: str) -> Any:
     import yaml  # type: ignore[import-untyped]  # noqa: PLC0415  # it ships no types
 
     try:
-        return yaml.safe_load(text)
+        found = yaml.safe_load(text)
+        json.dumps(found, allow_nan=False)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
         raise CommandError(f"{where}{line} is not valid YAML: {getattr(error, 'problem', error)}.") from None
+    except (TypeError, ValueError, RecursionError):
+        raise CommandError(
+            f"{where}: a spec has texts, numbers, lists and objects; dates, .inf and .nan are none of these."
+        ) from None
+    return found
 
 
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:

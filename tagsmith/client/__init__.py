@@ -1,7 +1,7 @@
 """Typed clients of the HTTP API. They import httpx and `tagsmith.wire`, and nothing of the server."""
 
 from tagsmith.client.asynchronous import AsyncClient
-from tagsmith.client.errors import ApiError, JobFailed
+from tagsmith.client.errors import ApiError, JobFailed, ServerAway
 from tagsmith.client.handles import AsyncJobHandle, AsyncServedModel, JobHandle, ServedModel
 from tagsmith.client.sync import Client
 from tagsmith.client.text import Span, TaggedText
@@ -15,6 +15,7 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "ServedModel",
+    "ServerAway",
     "Span",
     "TaggedText",
 ]

@@ -14,7 +14,7 @@ from httpx_sse import aconnect_sse
 from tagsmith.client import following
 from tagsmith.client.call import Call, Pages
 from tagsmith.client.calls import models as model_calls
-from tagsmith.client.errors import ApiError, raise_for_problem
+from tagsmith.client.errors import ApiError, ServerAway, raise_for_problem
 from tagsmith.client.files import part_file
 from tagsmith.client.following import Following
 from tagsmith.client.handles import AsyncJobHandle, AsyncServedModel
@@ -154,6 +154,8 @@ class AsyncClient(Operations, Awaiting):
                 return await attempt()
             except (httpx.TransportError, ApiError) as error:
                 if (delay_s := retries.delay_s(error)) is None:
+                    if isinstance(error, httpx.ConnectError):
+                        raise ServerAway.of(error) from error
                     raise
             await anyio.sleep(delay_s)
 

@@ -10,8 +10,9 @@ from uuid import uuid4
 
 import anyio.to_thread
 import httpx
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from tagsmith.client.errors import not_tagsmith
 from tagsmith.wire import Listing
 
 T = TypeVar("T")
@@ -98,7 +99,14 @@ class Pages(Generic[T]):
 def as_model(kind: type[T]) -> Callable[[httpx.Response], T]:
     """Read a JSON response as `kind`."""
     adapter = TypeAdapter(kind)
-    return lambda response: adapter.validate_json(response.content)
+
+    def read(response: httpx.Response) -> T:
+        try:
+            return adapter.validate_json(response.content)
+        except ValidationError as error:
+            raise not_tagsmith(response) from error
+
+    return read
 
 
 def as_bytes(response: httpx.Response) -> bytes:
@@ -127,8 +135,9 @@ def forced(*, force: bool) -> dict[str, Any]:
 
 
 def path_of(*parts: str | int) -> str:
-    """A path of quoted parts."""
-    return "".join(f"/{quote(str(part), safe='')}" for part in parts)
+    """A path of quoted parts. Dots are quoted where httpx would remove them with the part before."""
+    quoted = (quote(str(part), safe="") for part in parts)
+    return "".join("/" + (part if part.strip(".") else part.replace(".", "%2E")) for part in quoted)
 
 
 def idempotency(key: str | None) -> dict[str, str]:

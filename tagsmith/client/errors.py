@@ -37,6 +37,18 @@ class ApiError(Exception):
         return "\n".join(lines)
 
 
+class ServerAway(httpx.ConnectError):
+    """Nothing answers at the address of the server."""
+
+    @classmethod
+    def of(cls, error: httpx.ConnectError) -> "ServerAway":
+        """Return the error with the address and what to do."""
+        url = error.request.url
+        address = f"{url.scheme}://{url.netloc.decode()}"
+        message = f"Nothing answers at {address}. Start it with `tagsmith up`, or set TAGSMITH_URL."
+        return cls(message, request=error.request)
+
+
 class JobFailed(Exception):
     """A job failed or was cancelled. `job` is the job, and `code` the code of its error."""
 
@@ -63,11 +75,23 @@ def raise_for_problem(response: httpx.Response) -> None:
         problem = response.json()
     except ValueError:
         problem = None
-    if not isinstance(problem, dict):
-        problem = {"code": "not_a_problem", "detail": response.text[:200]}
+    if not isinstance(problem, dict) or "code" not in problem:
+        raise not_tagsmith(response)
     raise ApiError(
         response.status_code, problem, retry_after_s=_seconds_of(response.headers.get("Retry-After"))
     )
+
+
+def not_tagsmith(response: httpx.Response) -> ApiError:
+    """The error for a response that Tagsmith does not make: of another program, or of a proxy on the way."""
+    url = response.request.url
+    detail = (
+        f"{url.scheme}://{url.netloc.decode()} answers ({response.status_code}), but not as Tagsmith does. "
+        "Correct the address."
+    )
+    problem = {"code": "not_a_problem", "detail": detail, "body": response.text[:200]}
+    retry_after_s = _seconds_of(response.headers.get("Retry-After"))
+    return ApiError(response.status_code, problem, retry_after_s=retry_after_s)
 
 
 def _seconds_of(retry_after: str | None) -> float | None:

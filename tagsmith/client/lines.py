@@ -81,4 +81,7 @@ def _object_of(line: Line) -> Mapping[str, Any]:
 
 
 def _dump(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    try:
+        return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # half a character, which the server refuses in the result of the line
+        return json.dumps(value).encode() + b"\n"

@@ -38,6 +38,8 @@ CHARACTERS = ModelInput(1, characters=True)
         ('{"text": "Ada wrote."}\n', UNKNOWN, "ndjson"),
         ('["Ada", "wrote"]\n', UNKNOWN, "ndjson"),
         ("[sic] is not JSON here\n", UNKNOWN, "text"),
+        ("{sic} is not JSON either\n", UNKNOWN, "text"),
+        ('{"text": "Ada wrote."},\n', UNKNOWN, "ndjson"),
         (CONLLU.decode(), UNKNOWN, "conllu"),
         ("", UNKNOWN, "text"),
     ],

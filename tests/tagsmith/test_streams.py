@@ -78,9 +78,11 @@ def test_a_stream_is_resumed_when_a_proxy_or_the_server_is_busy_for_a_while() ->
     assert server.last_ids == ["0", "1", "1", "1"]
 
 
-def test_an_error_that_is_no_problem_is_reported_as_it_came() -> None:
+def test_an_error_that_is_no_problem_keeps_what_came_and_prints_the_address() -> None:
     server = Server(httpx.Response(500, text="<html>broken"))
     with pytest.raises(ApiError) as caught:
         list(server.client().follow("job_x"))
     assert (caught.value.status, caught.value.code) == (500, "not_a_problem")
-    assert "broken" in str(caught.value)
+    assert caught.value.problem["body"] == "<html>broken"
+    assert "answers (500), but not as Tagsmith does. Correct the address." in str(caught.value)
+    assert "html" not in str(caught.value)

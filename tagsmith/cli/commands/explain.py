@@ -41,6 +41,7 @@ def explain(options: ExplainOptions) -> int:
     if not text:
         raise CommandError('Give a text: tagsmith explain ner "Ada wrote to Charles."')
     text = " ".join(text.split())
+    text.encode()  # bytes of an argument that are not UTF-8 are reported before anything is printed
     if options.local:
         from tagsmith.cli.local import showing  # noqa: PLC0415
 

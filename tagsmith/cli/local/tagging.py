@@ -236,11 +236,12 @@ class _Decoded(NamedTuple):
 
 def _checked(tokens: Any) -> list[Any]:
     """Return the tokens of an object, or raise Invalid if they are not tokens of one kind."""
-    kinds = set(map(type, tokens)) if isinstance(tokens, list) else {type(tokens)}
-    if kinds <= {str} or kinds == {dict}:
-        return tokens  # type: ignore[no-any-return]
-    if kinds == {list} and {type(each) for token in tokens for each in token} <= {str}:
-        return tokens  # type: ignore[no-any-return]
+    if isinstance(tokens, list):
+        kinds = set(map(type, tokens))
+        if kinds <= {str} or kinds == {dict}:
+            return tokens
+        if kinds == {list} and {type(each) for token in tokens for each in token} <= {str}:
+            return tokens
     raise Invalid("Tokens are a list of strings, of lists of strings or of objects.", code="invalid_request")
 
 
