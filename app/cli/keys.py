@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 
 from sqlalchemy.engine import Connection
@@ -15,17 +16,18 @@ from tagsmith.core.store import audit, keys, migrate
 from tagsmith.core.store.audit import NewAuditEntry
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.keys import KeyRow, Scope
+from tagsmith.wire import ApiKey, CreatedKey
 
 #: Keys per query when all keys are listed.
 PAGE = 500
 
 
-def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days: float | None) -> int:
-    """Create a key and print its token. Standard output has only the token, so that scripts can read it."""
+def create(
+    settings: Settings, name: str, scopes: Sequence[str], expires_in_seconds: int | None
+) -> CreatedKey:
+    """Create a key."""
     requested = [_scope(each) for each in scopes]
-    if expires_in_days is not None and not 0 < expires_in_days <= 3660:
-        raise Invalid("--expires-in-days must be more than 0 and at most 3660.", code="invalid_expiry")
-    expires_in = None if expires_in_days is None else timedelta(days=expires_in_days)
+    expires_in = None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds)
     with _database(settings) as database, database.write() as conn:
         if Scope.ADMIN not in requested and not keys.any_created(conn):
             raise Conflict(
@@ -33,32 +35,20 @@ def create(settings: Settings, name: str, scopes: Sequence[str], expires_in_days
             )
         row, token = keys.create(conn, name, requested, expires_in=expires_in)
         _record(conn, "create", f"/keys/{row.id}")
-    print(token)
-    return 0
+    return CreatedKey.model_validate({**asdict(row), "scopes": list(row.scopes), "token": token})
 
 
-def list_keys(settings: Settings) -> int:
-    """List all keys, newest first."""
+def list_keys(settings: Settings) -> list[ApiKey]:
+    """Return all keys, newest first."""
     with _database(settings) as database:
-        for key in _all(database):
-            state = (
-                "revoked"
-                if key.revoked_at
-                else f"expires {key.expires_at:%Y-%m-%d}"
-                if key.expires_at
-                else ""
-            )
-            used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
-            print("  ".join(filter(None, (key.id, ",".join(key.scopes), used, state, key.name))))
-    return 0
+        return [ApiKey.model_validate(key) for key in _all(database)]
 
 
-def revoke(settings: Settings, key_id: str) -> int:
+def revoke(settings: Settings, key_id: str) -> None:
     """Revoke a key."""
     with _database(settings) as database, database.write() as conn:
         keys.revoke(conn, key_id)
         _record(conn, "revoke", f"/keys/{key_id}")
-    return 0
 
 
 def require_key_unless_loopback(settings: Settings) -> None:

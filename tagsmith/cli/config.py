@@ -20,7 +20,12 @@ def path() -> Path:
 
 def chosen_url(given: str | None) -> str:
     """The address of the server."""
-    return (given or os.environ.get("TAGSMITH_URL") or _config().get("url") or DEFAULT_URL).rstrip("/")
+    return (given or named_url() or DEFAULT_URL).rstrip("/")
+
+
+def named_url() -> str | None:
+    """The address that the environment or the config file has, if any."""
+    return os.environ.get("TAGSMITH_URL") or _config().get("url")
 
 
 def chosen_key() -> str | None:

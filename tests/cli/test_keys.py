@@ -1,11 +1,13 @@
 """The first key by command, and the refusal to listen to others without one."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from tagsmith.app.cli import keys as cli_keys
+from tagsmith.cli import config
 from tagsmith.cli.main import main
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.service.settings import ANYONE, Settings
@@ -36,12 +38,16 @@ def test_the_first_key_is_made_before_anything_was_started(
     assert key is not None
     assert (key.name, key.scopes, key.created_by) == ("operations", (Scope.ADMIN,), None)
     assert run(tmp_path, "create", "--scope", "read", "--scope", "tag", "--expires-in-days", "30") == 0
-    assert run(tmp_path, "revoke", key.id) == 0
     capsys.readouterr()
+    assert run(tmp_path, "revoke", key.id) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Revoked {key.id}.\n! It was the last admin key.")
     assert run(tmp_path, "list") == 0
-    newer, older = capsys.readouterr().out.splitlines()
-    assert "read,tag  never used  expires " in newer
-    assert older == f"{key.id}  admin  never used  revoked  operations"
+    _, newer, older = capsys.readouterr().out.splitlines()
+    assert "read, tag  never used  expires " in newer
+    assert older.split() == [key.id, "admin", "never", "used", "revoked", "operations"]
+    assert run(tmp_path, "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[1]["id"] == key.id
 
 
 @pytest.mark.parametrize(
@@ -58,6 +64,24 @@ def test_what_cannot_be_done_is_a_sentence(
 ) -> None:
     assert run(tmp_path, *arguments) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["create", "--scope", "admin"], ["list"], ["revoke", "key_x"]])
+def test_no_command_creates_a_data_directory_that_is_not_named(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(config, "DEFAULT_URL", "http://127.0.0.1:1")
+    assert main(["keys", *command]) == 2
+    assert capsys.readouterr().err == (
+        f"There is no data directory {tmp_path}/.tagsmith, and nothing answers at http://127.0.0.1:1. "
+        "Give --data-dir or --url.\n"
+    )
+    monkeypatch.setenv("TAGSMITH_URL", "http://127.0.0.1:2")
+    assert main(["keys", *command]) == 1
+    assert "Nothing answers at http://127.0.0.1:2." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["up", "api"])

@@ -1,17 +1,28 @@
-"""`keys`: create, list and revoke keys, in the data directory of this machine or with --url on a server."""
+"""`keys`: create, list and revoke keys, in the data directory of this machine or on a server."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tagsmith.cli import output
+from tagsmith.cli import config, output
 from tagsmith.cli.commands.serve import DataOptions, settings_of
 from tagsmith.cli.connection import connected
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import JsonOptions, command, group
 
+if TYPE_CHECKING:
+    from tagsmith.client import Client
+    from tagsmith.core.service.settings import Settings
+    from tagsmith.wire import ApiKey, CreatedKey
+
 DAY_S = 86_400
+MAX_DAYS = 3660
+#: A server on this machine that does not answer within this time is not there.
+PROBE_S = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +30,12 @@ class KeyOptions(DataOptions, JsonOptions):
     """Where the keys are."""
 
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running server, which needs an admin key.")
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A running server, which needs an admin key. Default: TAGSMITH_URL or the config file, "
+            "else the data directory.",
+        ),
     ] = None
 
 
@@ -45,31 +61,23 @@ class RevokeKeyOptions(KeyOptions):
 
 def create(options: CreateKeyOptions) -> int:
     """Create a key and print it; it is not shown again."""
-    if options.url is None:
-        from tagsmith.app.cli import keys  # noqa: PLC0415
-
-        _no_json(options)
-        return keys.create(settings_of(options), options.name, options.scope, options.expires_in_days)
-    seconds = None if options.expires_in_days is None else int(options.expires_in_days * DAY_S)
-    scopes: Any = options.scope
-    with connected(options.url) as client:
-        made = client.create_key(options.name, scopes, expires_in_seconds=seconds)
+    days = options.expires_in_days
+    if days is not None and not 0 < days <= MAX_DAYS:
+        raise CommandError(f"--expires-in-days must be more than 0 and at most {MAX_DAYS}.")
+    with _store_of(options) as store:
+        made = store.create(options.name, options.scope, None if days is None else max(1, int(days * DAY_S)))
     if options.as_json:
         output.print_json(made)
     else:
-        output.say(made.token or "")
+        # Standard output has only the token, so that scripts can read it.
+        output.say(output.escaped(made.token or ""))
     return 0
 
 
 def show(options: KeyOptions) -> int:
     """List all keys, newest first."""
-    if options.url is None:
-        from tagsmith.app.cli import keys  # noqa: PLC0415
-
-        _no_json(options)
-        return keys.list_keys(settings_of(options))
-    with connected(options.url) as client:
-        found = list(client.keys())
+    with _store_of(options) as store:
+        found = store.all()
     if options.as_json:
         output.print_json(found)
         return 0
@@ -89,18 +97,114 @@ def show(options: KeyOptions) -> int:
 
 def revoke(options: RevokeKeyOptions) -> int:
     """Revoke a key; running servers follow within two seconds."""
-    if options.url is None:
-        from tagsmith.app.cli import keys  # noqa: PLC0415
-
-        return keys.revoke(settings_of(options), options.key)
-    with connected(options.url) as client:
-        client.revoke_key(options.key)
+    with _store_of(options) as store:
+        before = store.all()
+        store.revoke(options.key)
+    if options.as_json:
+        return 0
+    output.say(f"Revoked {output.escaped(options.key)}.")
+    admins = {key.id for key in before if "admin" in key.scopes and _usable(key)}
+    if admins == {options.key}:
+        output.say(
+            "[yellow]![/] It was the last admin key. Create another one on the machine of the server: "
+            "tagsmith keys create --scope admin --data-dir PATH"
+        )
     return 0
 
 
-def _no_json(options: KeyOptions) -> None:
-    if options.as_json:
-        raise CommandError("--json shows what the API returns. Give the server too: --url URL.")
+def _usable(key: "ApiKey") -> bool:
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > datetime.now(UTC))
+
+
+class KeyStore(Protocol):
+    """Where keys are kept."""
+
+    def create(self, name: str, scopes: list[str], expires_in_seconds: int | None) -> "CreatedKey":
+        """Create a key."""
+        ...
+
+    def all(self) -> "list[ApiKey]":
+        """Return all keys, newest first."""
+        ...
+
+    def revoke(self, key_id: str) -> None:
+        """Revoke a key."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKeys:
+    """The keys of a running server."""
+
+    client: "Client"
+
+    def create(self, name: str, scopes: list[str], expires_in_seconds: int | None) -> "CreatedKey":
+        """Create a key."""
+        from tagsmith.client import ApiError  # noqa: PLC0415
+
+        known: Any = scopes
+        try:
+            return self.client.create_key(name, known, expires_in_seconds=expires_in_seconds)
+        except ApiError as error:
+            if error.code != "keys_not_in_force":
+                raise
+        raise CommandError(
+            "The server has no key yet. Create the first one on its machine: "
+            "tagsmith keys create --scope admin --data-dir PATH"
+        )
+
+    def all(self) -> "list[ApiKey]":
+        """Return all keys, newest first."""
+        return list(self.client.keys())
+
+    def revoke(self, key_id: str) -> None:
+        """Revoke a key."""
+        self.client.revoke_key(key_id)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseKeys:
+    """The keys in the database of this machine. No key is needed."""
+
+    settings: "Settings"
+
+    def create(self, name: str, scopes: list[str], expires_in_seconds: int | None) -> "CreatedKey":
+        """Create a key."""
+        from tagsmith.app.cli import keys  # noqa: PLC0415
+
+        return keys.create(self.settings, name, scopes, expires_in_seconds)
+
+    def all(self) -> "list[ApiKey]":
+        """Return all keys, newest first."""
+        from tagsmith.app.cli import keys  # noqa: PLC0415
+
+        return keys.list_keys(self.settings)
+
+    def revoke(self, key_id: str) -> None:
+        """Revoke a key."""
+        from tagsmith.app.cli import keys  # noqa: PLC0415
+
+        keys.revoke(self.settings, key_id)
+
+
+@contextmanager
+def _store_of(options: KeyOptions) -> Iterator[KeyStore]:
+    """The keys of the server that is named, else of the database here, else of a server that answers."""
+    url = options.url or (config.named_url() if options.data_dir is None else None)
+    if url is None:
+        settings = settings_of(options)
+        if settings.model_fields_set & {"data_dir", "database_url"} or settings.data_dir.is_dir():
+            yield DatabaseKeys(settings)
+            return
+        url = config.DEFAULT_URL
+        with connected(url, timeout_s=PROBE_S) as client:
+            if not client.ready():
+                raise CommandError(
+                    f"There is no data directory {settings.data_dir}, and nothing answers at {url}. "
+                    "Give --data-dir or --url."
+                )
+    with connected(url) as client:
+        yield ServerKeys(client)
 
 
 def register(app: typer.Typer) -> None:
