@@ -137,7 +137,7 @@ def warnings_of(row: CorpusRow) -> list[str]:
     if row.report["bio_fault_count"]:
         found.append(
             f"Labels that break the coding {row.report['label_scheme']}: {row.report['bio_fault_count']}. "
-            "Correct them, or upload with repair=true."
+            "Correct them, or upload with the option repair=true."
         )
     if row.sentences == 1 and row.tokens > LONG_SENTENCE:
         found.append(f"All {row.tokens} tokens are one sentence. Blank lines separate sentences.")

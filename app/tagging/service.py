@@ -110,10 +110,12 @@ class Tagging:
         lines = sum(1 + text.count("\n") for text in request.texts)
         sentences = len(request.sentences) + lines
         if sentences > limits.max_tag_sentences:
-            raise _too_many(f"{sentences} sentences; at most {limits.max_tag_sentences} a request", place)
+            units = "sentences" if request.text is None else "lines"
+            raise _too_many(f"{sentences} {units}", limits.max_tag_sentences, place)
         tokens = _tokens(request)
         if tokens > limits.max_tag_tokens:
-            raise _too_many(f"{tokens} tokens; at most {limits.max_tag_tokens} a request", place)
+            units = "tokens" if request.text is None else "characters"
+            raise _too_many(f"{tokens} {units}", limits.max_tag_tokens, place)
 
     async def threaded(self, work: Callable[[], T]) -> T:
         """Run `work` in a tagging thread. Raise Unavailable if too many requests wait for a thread."""
@@ -263,5 +265,8 @@ def _no_tokens(fault: Fault) -> bool:
     return fault.type == "list_type" and (fault.pointer or "").startswith("/sentences")
 
 
-def _too_many(reason: str, place: str) -> TooLarge:
+def _too_many(found: str, limit: int, place: str) -> TooLarge:
+    reason = (
+        f"{found}; a request may have {limit}. Send several requests, or tag a corpus with a job of kind tag."
+    )
     return TooLarge("The request is too large.", [Fault(reason, pointer=place)], code="too_many_tokens")

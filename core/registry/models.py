@@ -165,7 +165,7 @@ def delete(conn: Connection, name: str, *, force: bool = False) -> None:
     names = list(conn.scalars(sa.select(aliases.alias).where(aliases.model == name).order_by(aliases.alias)))
     if names and not force:
         raise Conflict(
-            f"Model {name} is served as {', '.join(names)}. Add force=true to delete it all the same.",
+            f"Model {name} is served as {', '.join(names)}. Repeat with force to delete it anyway.",
             code="model_in_use",
         )
     user = _user_of_model(conn, name)

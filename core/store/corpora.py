@@ -151,7 +151,7 @@ def _refuse_served(conn: Connection, row: CorpusRow) -> None:
     if found is not None:
         raise Conflict(
             f"Version {found.version} of model {found.model}, which is served as {found.alias}, was trained on "
-            f"{row}. Add force=true to delete the corpus all the same.",
+            f"{row}. Repeat with force to delete the corpus anyway.",
             code="corpus_in_use",
         )
 

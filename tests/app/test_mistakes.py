@@ -146,6 +146,35 @@ def test_a_mistake_in_a_tagging_request_names_the_remedy(
     assert (fault["pointer"], said in fault["detail"]) == (pointer, True), fault
 
 
+@pytest.mark.parametrize(
+    ("request_", "pointer", "said"),
+    [
+        ({"text": "x" * 5_001}, "/text", "5001 characters; a request may have 5000. Send several requests"),
+        ({"text": "\n" * 1_000}, "/text", "1001 lines; a request may have 1000."),
+        ({"sentences": [["x"] * 5_001]}, "/sentences", "5001 tokens; a request may have 5000."),
+    ],
+)  # fmt: skip
+def test_a_request_that_is_too_large_says_what_counts(
+    http: httpx.Client, request_: dict[str, Any], pointer: str, said: str
+) -> None:
+    response = http.post("/tag", json={"model": "m", **request_})
+    assert_problem(response, 413, "too_many_tokens", pointer=pointer, reason=said)
+
+
+def test_what_force_does_is_said_without_words_of_http(http: httpx.Client, tmp_path: Any) -> None:
+    model = samples.model_file("x", tmp_path / "model")
+    assert http.post("/models/served/versions", content=model).status_code == 201
+    assert http.put("/models/served/aliases/champion", json={"version": 1}).status_code in (200, 201)
+    problem = assert_problem(http.delete("/models/served"), 409, "model_in_use")
+    assert problem["detail"].endswith("Repeat with force to delete it anyway.")
+    assert http.delete("/models/served", params={"force": "true"}).status_code == 204
+
+
+def test_one_faulty_line_is_not_called_several(http: httpx.Client) -> None:
+    problem = assert_problem(http.post("/corpora", content=b"a X\nb\n"), 422, "invalid_corpus", line=2)
+    assert problem["detail"].startswith("The corpus is invalid in 1 line. Correct it and try again.")
+
+
 def test_a_wrong_method_names_the_right_ones(http: httpx.Client) -> None:
     problem = assert_problem(http.put("/jobs", json={}), 405, "method_not_allowed")
     assert problem["detail"] == "/jobs does not support PUT. It supports GET, POST."

@@ -234,7 +234,7 @@ def invalid_corpus(unit: str, faults: Sequence[Fault]) -> Invalid:
     units = unit if count == 1 else f"{unit}s"
     more = " or more" if count >= MAX_FAULTS else ""
     return Invalid(
-        f"The corpus is invalid in {count} {units}{more}. Correct them and try again.",
+        f"The corpus is invalid in {count} {units}{more}. Correct {'it' if count == 1 else 'them'} and try again.",
         faults,
         code="invalid_corpus",
     )

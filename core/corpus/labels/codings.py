@@ -264,7 +264,9 @@ def _faulty(checked: LabelCheck) -> Invalid:
         for fault in checked.faults
     ]
     count = "1 label breaks its" if checked.fault_count == 1 else f"{checked.fault_count} labels break their"
-    return Invalid(f"{count} coding. Correct the labels, or set repair=true.", faults, code="label_faults")
+    return Invalid(
+        f"{count} coding. Correct the labels, or set the option repair=true.", faults, code="label_faults"
+    )
 
 
 def convert(labels: Column, offsets: Places, coding: LabelCoding) -> Column:
