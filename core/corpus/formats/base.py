@@ -104,6 +104,11 @@ def _never(_: Head) -> bool:
     return False
 
 
+def _as_given(options: OptionsT, _: Head) -> OptionsT:
+    """The options do not depend on the text."""
+    return options
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[OptionsT]):
     """One format."""
@@ -117,6 +122,8 @@ class Format(Generic[OptionsT]):
     holds_bags: bool = False  # whether it can hold tokens with named attributes
     warm: Callable[[], None] = _no_kernels  # compiles the kernels, or loads them from the cache
     recognises: Callable[[Head], bool] = _never  # whether a text is certainly of this format
+    #: Chooses options that are left open, by the beginning of the text. They are stored with the corpus.
+    resolve: Callable[[OptionsT, Head], OptionsT] = _as_given
     #: Options that have a meaning for reading only.
     reading_options: frozenset[str] = frozenset()
     order: int = 100  # formats are listed in this order, then by name

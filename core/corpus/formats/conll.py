@@ -1,154 +1,50 @@
 """`conll`: column text. One token per line, columns separated by blanks, a blank line between sentences.
 
-To read it, one kernel checks and splits whole lines, and a second one assigns ids to the fields.
+To read it, one kernel checks and splits whole lines (see `column_scan`), and a second one assigns ids to the fields.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from tagsmith.core.base.arrays import Bytes, Ids, Places
+from tagsmith.core.base.arrays import Bytes, Ids
 from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.base.jit import inner, kernel
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.formats.base import Format, Limits, Options, option_error, split_names
-from tagsmith.core.corpus.formats.lines import (
-    FAULTS,
-    LINE,
-    LONG,
-    OWN_FAULTS,
-    OWN_STATE,
-    TOKENS,
-    LineReader,
-    byte_fault,
-    record,
+from tagsmith.core.corpus.formats.column_scan import (
+    BLANK_KINDS,
+    CELLS,
+    DOCUMENT_START,
+    ENDS,
+    EXPECTED,
+    NARROW,
+    RAGGED,
+    STATE_SIZE,
+    TAB_KINDS,
+    WIDTH,
+    WIDTH_LINE,
+    scan,
 )
+from tagsmith.core.corpus.formats.lines import FAULTS, LineReader
+from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import BYTE_ORDER_MARK, TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 
 #: Real corpora have fewer than 20 columns. The limit stops a line of a million letters from becoming as many columns.
 MAX_COLUMNS = 256
 
-#: Marks the start of a document. Such a line is not a token.
-_DOCUMENT_START = "-DOCSTART-"
-_MARKER_SIZE = len(_DOCUMENT_START)
-
-# Kinds of bytes. An odd byte belongs to its field and causes a second check of the line.
-_PLAIN, _ODD, _BLANK, _NEWLINE = range(4)
-_KINDS = np.full(256, _ODD, np.uint8)
-_KINDS[33:127] = _PLAIN
-_KINDS[[9, 32]] = _BLANK
-_KINDS[10] = _NEWLINE
-
-# Indices of the state array.
-_WIDTH = OWN_STATE  # columns per line, 0 before the first line
-_WIDTH_LINE = OWN_STATE + 1  # the line that determined the width
-_SENTENCE_START = OWN_STATE + 2  # tokens before the current sentence
-_NARROW_SEEN = OWN_STATE + 3  # whether a line with too few columns was reported
-_ENDS = OWN_STATE + 4  # sentence ends in this batch
-_CELLS = OWN_STATE + 5  # cells in this batch
-_STATE_SIZE = OWN_STATE + 6
-
-# Kinds of faults.
-_RAGGED, _NARROW, _WIDE = range(OWN_FAULTS, OWN_FAULTS + 3)
-
-
-@inner
-def _is_document_start(buffer: Bytes, start: int) -> bool:
-    """Whether a field of ten bytes is -DOCSTART-."""
-    marker = (45, 68, 79, 67, 83, 84, 65, 82, 84, 45)
-    k = 0
-    while k < _MARKER_SIZE and buffer[start + k] == marker[k]:
-        k += 1
-    return k == _MARKER_SIZE
-
-
-@inner
-def _width_fault(count: int, least: int, most: int, state: Places, faults: Places) -> bool:
-    """Check the number of fields of a token line. The first valid line determines the number for all others."""
-    if state[_WIDTH] == 0:
-        if count < least:
-            # Reported once: a file without labels has this fault in every line.
-            if state[_NARROW_SEEN] == 0:
-                record(state, faults, _NARROW, count, least)
-                state[_NARROW_SEEN] = 1
-            return True
-        if count > most:
-            record(state, faults, _WIDE, count, most)
-            return True
-        state[_WIDTH] = count
-        state[_WIDTH_LINE] = state[LINE]
-    if count != state[_WIDTH]:
-        record(state, faults, _RAGGED, count, 0)
-        return True
-    return False
-
-
-@kernel
-def _scan(
-    buffer: Bytes, limits: Places, state: Places, starts: Places, stops: Places, ends: Places, faults: Places
-) -> None:
-    """Read whole lines (the buffer ends with a newline): the spans of the fields, row by row, and sentence ends.
-
-    `limits` is (longest line, fewest columns, most columns). Functions are called only for rare lines: a call in
-    every line would be a large part of the time.
-    """
-    kinds = _KINDS
-    cells = 0
-    sentences = 0
-    i = 0
-    while i < buffer.size and state[FAULTS] < faults.shape[0]:
-        state[LINE] += 1
-        line_start = i
-        count = 0
-        odd = 0
-        kind = kinds[buffer[i]]
-        while kind != _NEWLINE:
-            if kind == _BLANK:
-                i += 1
-            else:
-                starts[cells + count] = i
-                while kind <= _ODD:
-                    odd |= kind
-                    i += 1
-                    kind = kinds[buffer[i]]
-                stops[cells + count] = i
-                count += 1
-            kind = kinds[buffer[i]]
-        line_stop = i
-        i += 1
-        if line_stop - line_start > limits[0]:
-            record(state, faults, LONG, limits[0], 0)
-            continue
-        if odd:
-            if buffer[line_stop - 1] == 13:
-                # The carriage return was read as the end of the last field, or as a field.
-                line_stop -= 1
-                stops[cells + count - 1] = line_stop
-                count -= starts[cells + count - 1] == line_stop
-            if byte_fault(buffer, line_start, line_stop, state, faults):
-                continue
-        if count == 0 or (
-            stops[cells] - starts[cells] == _MARKER_SIZE and _is_document_start(buffer, starts[cells])
-        ):
-            if state[TOKENS] > state[_SENTENCE_START]:
-                ends[sentences] = state[TOKENS]
-                sentences += 1
-                state[_SENTENCE_START] = state[TOKENS]
-        elif count == state[_WIDTH] or not _width_fault(count, limits[1], limits[2], state, faults):
-            cells += count
-            state[TOKENS] += 1
-    state[_CELLS] = cells
-    state[_ENDS] = sentences
+#: The beginning of a comment.
+_COMMENT = re.compile(rb"#[ \t]")
 
 
 class ConllReader(LineReader):
     """Reads column text. The last column holds the labels, the others are features.
 
-    They are called "0", "1" and so on, or as `names` says. `columns` chooses some of them, by number or name.
+    They are called "0", "1" and so on, or as `names` says. `columns` chooses some of them, by number or name. With
+    `tabs`, only tabs separate columns.
     """
 
     def __init__(
@@ -158,8 +54,11 @@ class ConllReader(LineReader):
         labelled: bool = True,
         names: Sequence[str] = (),
         columns: Sequence[str] = (),
+        tabs: bool = False,
     ) -> None:
-        super().__init__(max_line_bytes=max_line_bytes, state_size=_STATE_SIZE)
+        super().__init__(max_line_bytes=max_line_bytes, state_size=STATE_SIZE)
+        self._separator = b"\t" if tabs else None  # as `bytes.split` takes it
+        self._kinds = TAB_KINDS if tabs else BLANK_KINDS
         self._labelled = labelled
         self._given_names, self._given_columns = tuple(names), tuple(columns)
         self._chosen: list[
@@ -173,14 +72,24 @@ class ConllReader(LineReader):
         # A field and its separator take at least two bytes, and so does a sentence.
         most = buffer.size // 2 + 1
         starts, stops, ends = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-        _scan(buffer, self._limits, self._state, starts, stops, ends, self._faults)
-        width, cells = int(self._state[_WIDTH]), self._state[_CELLS]
+        if not self._state[WIDTH]:
+            self._state[EXPECTED] = self._first_width(buffer.tobytes())
+        scan(buffer, self._kinds, self._limits, self._state, starts, stops, ends, self._faults)
+        width, cells = int(self._state[WIDTH]), self._state[CELLS]
         if width and not self._state[FAULTS]:
             if not self._chosen:
                 self._choose(width)
             self._pool, ids = intern(self._pool, buffer, starts[:cells], stops[:cells], width)
             columns = [ids[column::width].copy() for column in self._chosen]
-            self._keep(columns, ends[: self._state[_ENDS]].copy())
+            self._keep(columns, ends[: self._state[ENDS]].copy())
+
+    def _first_width(self, lines: bytes) -> int:
+        """Return the number of columns of the first token line; 0 if all lines are blank or begin like comments."""
+        for line in lines.splitlines():
+            fields = [field for field in line.split(self._separator) if field]
+            if fields and not _COMMENT.match(line) and fields[0] != DOCUMENT_START.encode():
+                return len(fields)
+        return 0
 
     def _choose(self, width: int) -> None:
         """Find the columns to keep in lines of `width` columns."""
@@ -213,10 +122,10 @@ class ConllReader(LineReader):
         return Corpus(tuple(columns[:-1]), columns[-1], offsets)
 
     def _reason(self, kind: int, a: int, b: int) -> str:
-        if kind == _RAGGED:
-            width, line = int(self._state[_WIDTH]), int(self._state[_WIDTH_LINE])
+        if kind == RAGGED:
+            width, line = int(self._state[WIDTH]), int(self._state[WIDTH_LINE])
             return f"expected {_columns(width)} as in line {line}, found {a}"
-        if kind == _NARROW:
+        if kind == NARROW:
             return f"{_columns(a)}; a labelled corpus needs at least {b}, with the label in the last one"
         return f"{a} columns; the limit is {b}"
 
@@ -242,32 +151,33 @@ def read_conll(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool =
 
 
 def write_conll(
-    corpus: Corpus, labels: Ids | None = None, label_names: Sequence[str] | None = None
+    corpus: Corpus,
+    labels: Ids | None = None,
+    label_names: Sequence[str] | None = None,
+    *,
+    tabs: bool = False,
 ) -> Iterator[bytes]:
     """Write the corpus as UTF-8 chunks: the attribute columns, then the labels if there are any.
 
     `labels` replaces the labels of the corpus. They are ids into `label_names`, or by default into the label
-    vocabulary of the corpus.
+    vocabulary of the corpus. With `tabs`, columns are separated by tabs, and values may contain blanks.
     """
-    columns = [_text_column(column) for column in corpus.columns]
+    columns = [(column.name, column.vocabulary.strings(), column.ids) for column in corpus.columns]
     if labels is not None:
-        columns.append((_label_strings(corpus, labels, label_names), labels))
+        columns.append(("label", _label_strings(corpus, labels, label_names), labels))
     elif corpus.labels is not None:
-        columns.append(_text_column(corpus.labels))
-    return _chunks(columns, corpus.offsets.tolist())
+        columns.append((corpus.labels.name, corpus.labels.vocabulary.strings(), corpus.labels.ids))
+    checked = [(_checked(name, strings, tabs=tabs), ids) for name, strings, ids in columns]
+    return _chunks(checked, corpus.offsets.tolist(), "\t" if tabs else " ")
 
 
-def _chunks(columns: list[TextColumn], bounds: list[int]) -> Iterator[bytes]:
+def _chunks(columns: list[TextColumn], bounds: list[int], separator: str) -> Iterator[bytes]:
     if bounds[-1] and columns[0][0][columns[0][1][0]].startswith(BYTE_ORDER_MARK):
         # A reader drops the first mark of a file.
         yield BYTE_ORDER_MARK.encode()
     for cells, cuts in batches(columns, bounds):
-        rows = [" ".join(row) for row in zip(*cells, strict=True)]
+        rows = [separator.join(row) for row in zip(*cells, strict=True)]
         yield "".join("\n".join(rows[a:b]) + "\n\n" for a, b in cuts).encode()
-
-
-def _text_column(column: Column) -> TextColumn:
-    return _checked(column.name, column.vocabulary.strings()), column.ids
 
 
 def _label_strings(corpus: Corpus, labels: Ids, names: Sequence[str] | None) -> list[str]:
@@ -279,13 +189,14 @@ def _label_strings(corpus: Corpus, labels: Ids, names: Sequence[str] | None) -> 
         raise ValueError(f"{labels.size} labels for {corpus.tokens} tokens")
     if labels.size and not 0 <= int(np.min(labels)) <= int(np.max(labels)) < len(names):
         raise ValueError("an id is not one of the labels")
-    return _checked("label", list(names))
+    return list(names)
 
 
-def _checked(column: str, strings: list[str]) -> list[str]:
+def _checked(column: str, strings: list[str], *, tabs: bool) -> list[str]:
     """Reject values that could not be read back: empty values, blanks, control characters, document marks."""
+    least = " " if tabs else "!"
     for string in strings:
-        if not string or string == _DOCUMENT_START or any(c <= " " or c == "\x7f" for c in string):
+        if not string or string == DOCUMENT_START or any(c < least or c == "\x7f" for c in string):
             raise unwritable("column text", column, string)
     return strings
 
@@ -294,6 +205,8 @@ def warm() -> None:
     """Compile the kernels of this module and of `intern`, or load them from the cache."""
     read_conll([b"a b\n\n-DOCSTART- x\n\xc3\xa4 b\n"], max_line_bytes=64)
 
+
+Separator = Literal["auto", "blank", "tab"]
 
 #: Names that templates and derived columns can refer to. A number would be taken for the place of a column.
 _NAME = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,64}")
@@ -311,6 +224,12 @@ class ConllOptions(Options):
         default=(),
         description="The columns that are features, in this order: numbers from 0, or names. By default all but the "
         "label.",
+    )
+
+    separator: Separator = Field(
+        default="auto",
+        description="What separates columns: `blank` (spaces and tabs), `tab` (only tabs, so that values may contain "
+        "spaces), or `auto`: `tab` if the lines differ in words but not in the number of cells between tabs.",
     )
 
     @field_validator("names")
@@ -346,11 +265,23 @@ def _reader(options: ConllOptions, limits: Limits) -> ConllReader:
         labelled=options.labelled,
         names=options.names,
         columns=options.columns,
+        tabs=options.separator == "tab",
     )
 
 
-def _writer(corpus: Corpus, _: ConllOptions) -> Iterator[bytes]:
-    return write_conll(corpus)
+def _writer(corpus: Corpus, options: ConllOptions) -> Iterator[bytes]:
+    return write_conll(corpus, tabs=options.separator == "tab")
+
+
+def _resolve(options: ConllOptions, head: Head) -> ConllOptions:
+    """Choose the separator of `auto`. Cells with blanks have different numbers of words, but as many tabs per line."""
+    if options.separator != "auto":
+        return options
+    rows = [line for line in head.filled if not _COMMENT.match(line.encode())]
+    words = {len(line.split()) for line in rows}
+    cells = {len(line.split("\t")) for line in rows}
+    tabs = len(words) > 1 and len(cells) == 1 and cells.isdisjoint({1})
+    return options.model_copy(update={"separator": "tab" if tabs else "blank"})
 
 
 FORMAT = Format(
@@ -359,6 +290,7 @@ FORMAT = Format(
     reader=_reader,
     writer=_writer,
     warm=warm,
+    resolve=_resolve,
     reading_options=frozenset({"names", "columns"}),
     order=1,
 )

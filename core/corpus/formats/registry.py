@@ -91,16 +91,18 @@ class CorpusReader:
 
     def _begin(self, *, whole: bool) -> Reader:
         """Check the beginning of the text, recognise its format if none is given, and start to read."""
-        head = bytes(self._head)
+        head = Head(bytes(self._head), whole)
         self._head.clear()
-        foreign.refuse_binary(head)
+        foreign.refuse_binary(head.data)
         if self._automatic:
-            found = _recognised(Head(head, whole))
+            found = _recognised(head)
             if found is None:
-                foreign.refuse_other_text(Head(head, whole))
+                foreign.refuse_other_text(head)
             self._choose(found or _FALLBACK)
-        self._reader = _format(self.format).reader(self.options, self._limits)
-        self._reader.feed(head)
+        entry = _format(self.format)
+        self.options = entry.resolve(self.options, head)
+        self._reader = entry.reader(self.options, self._limits)
+        self._reader.feed(head.data)
         return self._reader
 
     def _choose(self, format: str) -> None:  # noqa: A002

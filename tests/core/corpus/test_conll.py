@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus import intern
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import conll, lines
+from tagsmith.core.corpus.formats import column_scan, lines
+from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.conll import MAX_COLUMNS, ConllReader, read_conll
 from tagsmith.core.corpus.synthetic.generate import generate
 from tests.core.corpus.samples import contents, naive_read, pieces, rows_of
@@ -263,5 +264,58 @@ def test_reading_compiles_each_kernel_once() -> None:
     read(b"a X\n")
     read("ä X Y\r\n".encode(), labelled=False)
     read_conll(iter([b"a X\n" * 50_000]), max_line_bytes=LINE)
-    kernels = [conll._scan, intern._intern, intern._rehash]
+    kernels = [column_scan.scan, intern._intern, intern._rehash]
     assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"# id 1\nAda B-PER\nran O\n\n# id 2\nBob B-PER\n",
+        b"# id 5239d808\tdomain=train\nAda B-PER\nran O\n\n# id 2 x\n# y z w\nBob B-PER\n",
+        b"\n#\tid 1\r\nAda B-PER\r\nran O\r\n\r\n# id 2\r\nBob B-PER\r\n",
+        b"-DOCSTART- -X- O O\n\n# id 1\nAda B-PER\nran O\n\nBob B-PER\n",
+    ],
+)
+def test_comments_before_a_sentence_are_skipped(text: bytes, size: int) -> None:
+    corpus = read_conll(pieces(text, size), max_line_bytes=LINE)
+    assert rows_of(corpus) == [[("Ada", "B-PER"), ("ran", "O")], [("Bob", "B-PER")]]
+
+
+def test_a_hash_with_the_columns_of_a_token_is_a_token() -> None:
+    text = b"# SYM O\n1 CD O\n\n# SYM O\n2 CD O\n"
+    assert [rows[0] for rows in rows_of(read(text))] == [("#", "SYM", "O")] * 2
+
+
+def test_a_comment_inside_a_sentence_or_without_a_blank_is_a_fault() -> None:
+    assert faults_of(b"a X\n# id 1\nb X\n") == (Fault("expected 2 columns as in line 1, found 3", line=2),)
+    assert faults_of(b"a X\n\n#id 1 2\nb X\n") == (Fault("expected 2 columns as in line 1, found 3", line=3),)
+
+
+SPACED = b"# id 1\nNew York\tB-LOC\nis\tO\n\nfar  away\tO\n"
+SPACED_ROWS = [[("New York", "B-LOC"), ("is", "O")], [("far  away", "O")]]
+
+
+@pytest.mark.parametrize("format", ["auto", "conll"])
+@pytest.mark.parametrize("options", [{}, {"separator": "tab"}])
+def test_values_between_tabs_may_contain_blanks(format: str, options: dict[str, str]) -> None:  # noqa: A002
+    reading = formats.reader(format, max_line_bytes=LINE, options=options)
+    reading.feed(SPACED)
+    corpus = reading.finish()
+    assert rows_of(corpus) == SPACED_ROWS
+    stored = reading.options.model_dump(mode="json")
+    assert stored["separator"] == "tab"
+    written = b"".join(formats.write(corpus, "conll", formats.writing_options("conll", stored, "conll", {})))
+    assert written == b"New York\tB-LOC\nis\tO\n\nfar  away\tO\n\n"
+    assert rows_of(formats.read([written], "auto", max_line_bytes=LINE)) == SPACED_ROWS
+
+
+@pytest.mark.parametrize("text", [b"a\tNN B-X\nb\tNN O\n", b"a  NN\tB-X\nb NN O\n", b"a NN B-X\nb NN O\n"])
+def test_blanks_separate_columns_where_they_give_every_line_as_many(text: bytes) -> None:
+    reading = formats.reader("conll", max_line_bytes=LINE)
+    reading.feed(text)
+    assert rows_of(reading.finish()) == [[("a", "NN", "B-X"), ("b", "NN", "O")]]
+    assert reading.options.model_dump()["separator"] == "blank"
+    with pytest.raises(Invalid, match="invalid in 1 line"):
+        formats.read([SPACED], "conll", max_line_bytes=LINE, options={"separator": "blank"})

@@ -51,10 +51,10 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "This is not an option of segmented. Its options are labels, repair, labelled, tokenizer, coding, tags.",
         ),
         (
-            "conll",
+            "crfsuite",
             {"coding": "4"},
             "coding",
-            "This is not an option of conll. Its options are labels, repair, labelled, tokenizer, names, columns.",
+            "This is not an option of crfsuite. Its options are labels, repair, labelled, tokenizer.",
         ),
     ],
 )
