@@ -1,14 +1,18 @@
 """One API process."""
 
+import contextlib
 import gc
+import resource
 import socket
 import sys
+from collections.abc import Sequence
 
 import uvicorn
 from fastapi import FastAPI
 
 from tagsmith.app import main, server
 from tagsmith.app.cli import listen
+from tagsmith.app.http.connection import Connection
 from tagsmith.core.service import data_dir, logs, tracing
 from tagsmith.core.service.settings import Settings
 
@@ -37,17 +41,21 @@ def serve(settings: Settings, descriptor: int | None) -> int:
 
 
 def tune_interpreter() -> None:
-    """Tune the interpreter for API processes."""
+    """Tune the interpreter and its limits for API processes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Each connection is an open file. The usual limit of 1,024 is meant for programs that use select().
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
 
 
 def _serve_on(listener: socket.socket, settings: Settings) -> None:
     app = main.create_app(settings, tracing.started("tagsmith-api"))
-    server_of(app).run(sockets=[listener])
+    server_of(app, settings.proxies).run(sockets=[listener])
 
 
-def server_of(app: FastAPI) -> server.Server:
+def server_of(app: FastAPI, trusted_proxies: Sequence[str] = ()) -> server.Server:
     """Return the server that an API process runs for `app`."""
     config = uvicorn.Config(
         app,
@@ -58,5 +66,9 @@ def server_of(app: FastAPI) -> server.Server:
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
         backlog=listen.BACKLOG,
+        http=Connection,
+        # The address of a caller counts for its limits, so only configured proxies may state one.
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
     )
     return server.Server(config)

@@ -13,6 +13,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
+from tagsmith.app.keys.failures import FailedKeys
 from tagsmith.core.base.errors import TagsmithError, Unavailable
 from tagsmith.core.service.settings import ANYONE, Settings
 from tagsmith.core.store import keys
@@ -52,6 +53,7 @@ class KeyCache:
         self._reading: dict[bytes, asyncio.Task[KeyRow | None]] = {}
         self._recording: set[asyncio.Task[None]] = set()
         self._threads = anyio.CapacityLimiter(THREADS)
+        self._failures = FailedKeys()
 
     async def required(self) -> bool:
         """Whether requests need a key. On loopback, only once a key exists; with open access, never; else always."""
@@ -74,17 +76,24 @@ class KeyCache:
                     logger.warning("cannot read whether keys exist", extra={"reason": str(error)})
                 failing = True
 
-    async def key_of(self, token: str) -> KeyRow | None:
-        """Return the key of a token, or None if the token is unknown or the key is not usable."""
+    async def key_of(self, token: str, address: str = "") -> KeyRow | None:
+        """Return the key of a token, or None if the token is unknown or the key is not usable.
+
+        Raises TooMany, before SQL is asked, if too many tokens from this address were unknown.
+        """
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         cached = self._cached.get(digest)
         if cached is None or time.monotonic() - cached.read_at >= FRESH_S:
             # If several requests find the entry stale, only one reads SQL.
+            if cached is None or cached.key is None:
+                self._failures.check(address)
             task = self._reading.get(digest)
             if task is None:
                 task = self._reading[digest] = asyncio.create_task(self._read(digest, token))
                 task.add_done_callback(lambda _: self._reading.pop(digest, None))
             key = await asyncio.shield(task)
+            if key is None:
+                self._failures.count(address)
         else:
             key = cached.key
         return key if key is not None and key.usable(datetime.now(UTC)) else None

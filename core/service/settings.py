@@ -94,6 +94,12 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _networks(text: str) -> str:
+    for name in _split(text):
+        ipaddress.ip_network(name, strict=False)  # raises ValueError
+    return text
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -109,6 +115,9 @@ Count = Annotated[int, Field(ge=0), Accepts("0 or more")]
 Port = Annotated[int, Field(ge=0, le=65535), Accepts("a port from 0 to 65535")]
 Directory = Annotated[Path, AfterValidator(_absolute)]
 QueueNames = Annotated[str, AfterValidator(_queue_names), Accepts(f"some of {', '.join(QUEUES)}")]
+Proxies = Annotated[
+    str, AfterValidator(_networks), Accepts("addresses or networks such as 10.0.0.1,10.1.0.0/16")
+]
 Hosts = Annotated[str, AfterValidator(_hosts), Accepts("hosts such as tags.example.org,[fd00::1]:8765")]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url), Accepts("a URL such as sqlite:///file.db")]
 RedisUrl = Annotated[
@@ -145,6 +154,13 @@ class Settings(BaseSettings):
         description=(
             "Host names (with optional port, comma-separated) accepted in the `Host` header, in addition to loopback. "
             "If empty: only loopback while keys are not required; any host once they are."
+        ),
+    )
+    trusted_proxies: Proxies = Field(
+        "",
+        description=(
+            "Addresses or networks (comma-separated) of reverse proxies whose `X-Forwarded-For` and"
+            " `X-Forwarded-Proto` are believed. Default: none."
         ),
     )
     data_dir: Directory = Field(
@@ -309,6 +325,11 @@ class Settings(BaseSettings):
     def hosts(self) -> tuple[str, ...]:
         """Hosts accepted in the `Host` header, in addition to loopback."""
         return _split(self.allowed_hosts.lower())
+
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """Addresses and networks of proxies that may state the address of a caller."""
+        return _split(self.trusted_proxies)
 
     @property
     def cache_dir(self) -> Path:

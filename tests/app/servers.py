@@ -11,11 +11,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
+from tagsmith.app.cli.api import server_of
 from tagsmith.app.main import create_app
-from tagsmith.app.server import Server
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.service.tracing.otel import Tracing
 from tests.services import wait_until
@@ -40,10 +39,7 @@ class ThreadServer:
             prepare(self.app)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(
-            self.app, lifespan="on", ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=5
-        )
-        self.server = Server(config)
+        self.server = server_of(self.app, settings.proxies)
         self._thread = threading.Thread(
             target=self.server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )

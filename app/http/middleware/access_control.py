@@ -65,7 +65,8 @@ async def authorise(scope: Scope, needed: keys.Scope, key_cache: KeyCache) -> Ke
         raise problems.Unauthenticated(
             "This needs a key: send `Authorization: Bearer ...`.", code="key_missing"
         )
-    key = await key_cache.key_of(secret.strip())
+    client = scope.get("client")
+    key = await key_cache.key_of(secret.strip(), client[0] if client else "")
     if key is None:
         raise problems.Unauthenticated("The key is unknown, expired or revoked.", code="key_not_valid")
     if not key.allows(needed):
