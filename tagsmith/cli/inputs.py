@@ -6,7 +6,7 @@ Input is read as it comes. A batch has what one block of input completes, so tha
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain
@@ -21,8 +21,14 @@ ItemT = TypeVar("ItemT")
 
 #: Sentences of one request or one call of the engine: large compared with its cost, small compared with memory.
 BATCH = 500
+#: Characters of one request: as JSON of UTF-8 they take less than what a server accepts.
+BATCH_CHARACTERS = 100_000
+#: The first column of a line that is not a token.
+DOCUMENT_START = "-DOCSTART-"
 
 _BYTE_ORDER_MARK = "\ufeff"
+_COLUMN = re.compile(r"[^ \t]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -31,6 +37,26 @@ class TextLine(NamedTuple):
 
     text: str
     begin: int
+    end: str = "\n"
+
+
+class InputLine(NamedTuple):
+    """A line of column text, and whether it is a token."""
+
+    text: str
+    token: bool
+    end: str
+
+
+class InputSentence(NamedTuple):
+    """The tokens of a sentence, and its lines with those that are not tokens."""
+
+    rows: Rows
+    lines: list[InputLine]
+
+    def characters(self) -> int:
+        """Return how long the sentence is."""
+        return sum(len(line.text) for line in self.lines)
 
 
 @contextmanager
@@ -59,11 +85,22 @@ def head_of(blocks: Iterator[bytes], *, typed: bool) -> tuple[Head, Iterator[byt
 
 def read_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
     """Yield the lines of a stream of UTF-8 in batches."""
-    return chain.from_iterable(map(_batches, _complete_lines(blocks)))
+    for lines in _complete_lines(blocks):
+        yield from _batches(lines, lambda line: len(line.text))
 
 
-def _batches(items: list[ItemT]) -> Iterator[list[ItemT]]:
-    return (items[first : first + BATCH] for first in range(0, len(items), BATCH))
+def _batches(items: list[ItemT], characters: Callable[[ItemT], int]) -> Iterator[list[ItemT]]:
+    batch: list[ItemT] = []
+    size = 0
+    for item in items:
+        added = characters(item)
+        if batch and (len(batch) == BATCH or size + added > BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += added
+    if batch:
+        yield batch
 
 
 def _complete_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
@@ -78,31 +115,62 @@ def _complete_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
         for each in raw:
             text = each.decode()
             mark = begin == 0 and text.startswith(_BYTE_ORDER_MARK)
-            lines.append(TextLine(text[mark:].rstrip("\r"), begin + mark))
+            end = "" if block is None else "\n"
+            lines.append(TextLine(text[mark:].rstrip("\r"), begin + mark, end))
             begin += len(text) + 1
         yield lines
 
 
-def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[Rows]]:
-    """Yield the sentences of column text in batches.
-
-    CoNLL-U has fields separated by tabs, and lines that are not tokens.
-    """
-    rows: Rows = []
+def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[InputSentence]]:
+    """Yield the sentences of column text in batches. What follows the last one is a sentence without tokens."""
+    row_of = _form if conllu else ColumnRows().row_of
+    sentence = InputSentence([], [])
+    number = 0
     for lines in _complete_lines(blocks):
-        sentences: list[Rows] = []
-        for line, _ in lines:
-            if not line.strip() or line.startswith("-DOCSTART-"):
-                if rows:
-                    sentences.append(rows)
-                rows = []
-            elif not conllu:
-                rows.append(line.split())
-            elif line[0] != "#" and line.partition("\t")[0].isdigit():
-                rows.append(line.split("\t"))
-        yield from _batches(sentences)
-    if rows:
-        yield [rows]
+        sentences = []
+        for line in lines:
+            number += 1
+            blank = not line.text.strip()
+            row = None if blank else row_of(line.text, number)
+            sentence.lines.append(InputLine(line.text, row is not None, line.end))
+            if row is not None:
+                sentence.rows.append(row)
+            elif sentence.rows and (blank or not conllu):
+                sentences.append(sentence)
+                sentence = InputSentence([], [])
+        yield from _batches(sentences, InputSentence.characters)
+    if sentence.lines:
+        yield [sentence]
+
+
+def _form(line: str, _: int) -> list[str] | None:
+    """The word of a token of CoNLL-U; None for comments, ranges and empty nodes."""
+    cells = line.split("\t")
+    return cells[1:2] if cells[0].isdigit() and len(cells) > 1 else None
+
+
+class ColumnRows:
+    """Splits lines of columns as the reader of corpora does: at blanks and tabs, all lines alike."""
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._first = 0
+
+    def row_of(self, line: str, number: int) -> list[str] | None:
+        """Return the columns of a line; None for the beginning of a document."""
+        row = _COLUMN.findall(line)
+        if row[0] == DOCUMENT_START:
+            return None
+        if _CONTROL.search(line):
+            raise CommandError(f"Line {number:,} of the input has a control character. Remove it.")
+        if not self._width:
+            self._width, self._first = len(row), number
+        if len(row) != self._width:
+            raise CommandError(
+                f"Line {number:,} of the input: expected {self._width} columns as in line {self._first:,}, "
+                f"found {len(row)}."
+            )
+        return row
 
 
 def _check_characters(value: Any, number: int) -> None:
@@ -116,9 +184,12 @@ def _check_characters(value: Any, number: int) -> None:
 
 
 def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """The objects of NDJSON: `text` or `tokens`, and perhaps an `id`. A list is a sentence, a string a text."""
+    """The objects of NDJSON: `text` or `tokens`, and perhaps an `id`. A list is a sentence, a string a text.
+
+    Other fields are left out.
+    """
     lines = chain.from_iterable(_complete_lines(blocks))
-    for number, (line, _) in enumerate(lines, start=1):
+    for number, (line, *_) in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
@@ -133,4 +204,4 @@ def read_objects(blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             value = {"tokens": value}
         if not isinstance(value, dict) or not ("text" in value or "tokens" in value):
             raise CommandError(f"Line {number:,} of the input must be an object with text or tokens.")
-        yield value
+        yield {name: value[name] for name in ("id", "text", "tokens") if name in value}

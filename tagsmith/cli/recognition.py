@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 from typing import Literal
@@ -43,8 +43,8 @@ def decoded(file: BufferedIOBase) -> Iterator[bytes]:
     return content_encoding.decoded(blocks, None, max_decoded_bytes=MAX_DECODED_BYTES, recognise=True)
 
 
-def content_of(head: Head, model: Callable[[], ModelInput]) -> Content:
-    """What to tag. `model` is asked only for content that could be text or columns."""
+def content_of(head: Head, model: ModelInput) -> Content:
+    """What to tag."""
     lines = [line for line in head.filled if not line.startswith("-DOCSTART-")]
     if not lines:
         return "text"
@@ -54,19 +54,21 @@ def content_of(head: Head, model: Callable[[], ModelInput]) -> Content:
         return "conllu"
     if len({len(line.split()) for line in lines}) > 1:
         return "text"
-    return "columns" if _are_rows(lines, head, model()) else "text"
+    return "columns" if _are_rows(lines, head, model) else "text"
 
 
 def _are_rows(lines: list[str], head: Head, model: ModelInput) -> bool:
     """Whether lines of one width are tokens.
 
-    A model of several columns takes nothing else. For a model that takes text, they are tokens if they have tabs, or
-    one token each, or tags at the end and blank lines between sentences.
+    They are if they have tabs. For a model of several columns, they may have one more, the tag. For a model that takes
+    text, they are tokens if they have one token each, or tags at the end and blank lines between sentences.
     """
-    if model.columns not in (1, None):
-        return model.columns != 0
+    if model.columns == 0:
+        return False
     if all("\t" in line.strip() for line in lines):
         return True
+    if model.columns not in (1, None):
+        return len(lines[0].split()) <= model.columns + 1
     if len(lines) < LEAST_LINES:
         return False
     fields = [line.split() for line in lines]

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tagsmith.cli import output
+from tagsmith.cli.inputs import InputLine
 
 OutputFormat = Literal["inline", "spans", "columns", "tags", "conllu", "json"]
 FORMATS: tuple[OutputFormat, ...] = ("inline", "spans", "columns", "tags", "conllu", "json")
 
 #: The tags of Universal Dependencies, which have a column of their own in CoNLL-U.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+#: Fields of a token in CoNLL-U.
+FIELDS = 10
 #: Colours of labels on a terminal, chosen by a checksum of the label. The label is always written as well.
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
@@ -53,6 +56,8 @@ class TaggedSentence:
     words: list[str] = field(default_factory=list)
     #: Character of the text at which the line begins.
     begin: int = 0
+    #: For columns: the lines of the input, which columns and CoNLL-U keep.
+    lines: list[InputLine] = field(default_factory=list)
 
 
 def writer(name: OutputFormat, *, terminal: bool, colour: bool) -> Callable[[TaggedSentence], str]:
@@ -105,27 +110,50 @@ def _span_fields(span: LabelledSpan, before: int) -> Iterator[str]:
 
 
 def _columns(sentence: TaggedSentence) -> str:
-    lines = []
-    for place, row in enumerate(sentence.rows):
-        cells = [*row, sentence.tags[place]]
+    """One line per token, with its tag at the end. Lines of the input stay as they are."""
+    if not sentence.lines:
+        ends = _ends(sentence, "\t")
+        return "".join(f"{row[0]}{next(ends)}\n" for row in sentence.rows) + "\n"
+    separator = "\t" if any("\t" in line.text for line in sentence.lines) else " "
+    ends = _ends(sentence, separator)
+    return "".join(
+        (line.text.rstrip(" \t") + next(ends) if line.token else line.text) + line.end
+        for line in sentence.lines
+    )
+
+
+def _ends(sentence: TaggedSentence, separator: str) -> Iterator[str]:
+    """What is added to each token: its tag, and its probability if there is one."""
+    for place, tag in enumerate(sentence.tags):
+        cells = ["", tag]
         if sentence.probabilities:
-            cells.append(f"{sentence.probabilities[place]:.2f}")
-        lines.append("\t".join(cells) + "\n")
-    return "".join(lines) + "\n"
+            cells.append(f"{sentence.probabilities[place]:.4f}")
+        yield separator.join(cells)
 
 
 def _conllu(sentence: TaggedSentence) -> str:
-    """Tags of Universal Dependencies go to UPOS, others to MISC. CoNLL-U input keeps its other fields."""
+    """Tags of Universal Dependencies go to UPOS, others to MISC. CoNLL-U input keeps its lines and other fields."""
     universal = UPOS.issuperset(sentence.tags)
+    tags = iter(sentence.tags)
+    if all(line.text.count("\t") == FIELDS - 1 for line in sentence.lines if line.token) and sentence.lines:
+        return "".join(
+            (_with_tag(line.text.split("\t"), next(tags), universal=universal) if line.token else line.text)
+            + line.end
+            for line in sentence.lines
+        )
     lines = [] if sentence.text is None else [f"# text = {sentence.text}\n"]
-    for place, row in enumerate(sentence.rows):
-        cells = list(row) if len(row) == 10 else [str(place + 1), row[0], *["_"] * 8]
-        if universal:
-            cells[3] = sentence.tags[place]
-        else:
-            cells[9] = _misc(cells[9], sentence.tags[place])
-        lines.append("\t".join(cells) + "\n")
+    for number, row in enumerate(sentence.rows, start=1):
+        cells = [str(number), row[0], *["_"] * (FIELDS - 2)]
+        lines.append(_with_tag(cells, next(tags), universal=universal) + "\n")
     return "".join(lines) + "\n"
+
+
+def _with_tag(cells: list[str], tag: str, *, universal: bool) -> str:
+    if universal:
+        cells[3] = tag
+    else:
+        cells[9] = _misc(cells[9], tag)
+    return "\t".join(cells)
 
 
 def _misc(before: str, tag: str) -> str:

@@ -54,9 +54,10 @@ class LineStream:
         return self._call(lines) if lines else None
 
     def take(self, batch: TaggedBatch) -> list[TaggedLine]:
-        """The lines of a response, numbered as if all had been sent at once."""
+        """The lines of a response, numbered from 1 as they were added."""
         self._reference = f"{batch.model}:{batch.version}"
-        lines = [line.model_copy(update={"line": line.line + self._sent}) for line in batch.lines]
+        # For the server, the options are the first line.
+        lines = [line.model_copy(update={"line": line.line - 1 + self._sent}) for line in batch.lines]
         self._sent += len(lines)
         return lines
 

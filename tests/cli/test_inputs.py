@@ -12,7 +12,7 @@ def test_lines_have_their_places_in_the_text_with_what_is_removed() -> None:
     assert list(inputs.read_lines(BLOCKS)) == [
         [TextLine("Ada wrote.", 1), TextLine("", 13)],
         [TextLine("ärger", 15)],
-        [TextLine("end", 21)],
+        [TextLine("end", 21, "")],
     ]
     text = b"".join(BLOCKS).decode()
     assert all(
@@ -26,11 +26,17 @@ def test_lines_and_sentences_come_in_batches_of_one_size() -> None:
     assert [len(batch) for batch in sentences] == [500, 500, 200]
 
 
+def test_batches_of_long_lines_have_few_of_them() -> None:
+    long = b"x" * (inputs.BATCH_CHARACTERS // 2)
+    assert [len(batch) for batch in inputs.read_lines([(long + b"\n") * 5])] == [2, 2, 1]
+    assert [len(batch) for batch in inputs.read_sentences([(long + b"\n\n") * 3], conllu=False)] == [2, 1]
+
+
 def test_what_is_complete_is_given_before_more_is_read() -> None:
     def typed() -> Iterator[bytes]:
         yield b"Ada\n\n"
         raise AssertionError("read too early")
 
     assert next(inputs.read_lines(typed())) == [TextLine("Ada", 0), TextLine("", 4)]
-    assert next(inputs.read_sentences(typed(), conllu=False)) == [[["Ada"]]]
+    assert [each.rows for each in next(inputs.read_sentences(typed(), conllu=False))] == [[["Ada"]]]
     assert next(inputs.read_objects(iter([b'"Ada"\n']))) == {"text": "Ada"}

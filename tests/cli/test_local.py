@@ -205,8 +205,7 @@ def test_the_tokenizer_is_used_for_ndjson(run: CommandRunner, folder: Path) -> N
 def test_a_model_of_named_attributes_asks_for_ndjson(run: CommandRunner, folder: Path) -> None:
     ran = run("tag", "--local", folder / "named.tagsmith", stdin=TEXT)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("This model takes tokens with named attributes.")
-    assert ran.err.endswith("Give NDJSON.\n")
+    assert ran.err.endswith("named.tagsmith takes tokens with named attributes. Give NDJSON with tokens.\n")
     tokens = json.dumps({"tokens": [{"w": "Ada"}, {"w": "wrote"}]})
     assert json.loads(run.ok("tag", "--local", folder / "named.tagsmith", stdin=tokens))["tags"] == [
         "PER",
@@ -389,8 +388,18 @@ def _with_spec(content: str, *options: str) -> list[str]:
         ),
         (["tag", "--local", "people.tagsmith", "-o", "no/out"], "There is no folder no."),
         (["tag", "--local", "people.tagsmith", "-o", ""], "is a folder. Give the name of a file."),
-        (["tag", "--local", "two.tagsmith", "--input", "text"], "This model needs 2 columns per token."),
-        (["tag", "--local", "two.tagsmith", "--input", "columns"], "The model needs 2 columns per token."),
+        (
+            ["tag", "--local", "two.tagsmith", "--input", "text"],
+            "two.tagsmith needs 2 columns per token; line",
+        ),
+        (
+            ["tag", "--local", "two.tagsmith", "--input", "columns"],
+            "two.tagsmith needs 2 columns per token; line 1 has 1. To tag raw text, train with --option columns=0.",
+        ),
+        (
+            ["tag", "--local", "people.conll", "people"],
+            "Give the model first: tagsmith tag people people.conll",
+        ),
         (["eval", "--local", "people.tagsmith"], "Give at least one model and then a corpus"),
         (
             ["explain", "--local", "people.tagsmith", "Ada", "--token", "Grace"],

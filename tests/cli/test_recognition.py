@@ -30,6 +30,8 @@ CHARACTERS = ModelInput(1, characters=True)
         ("Ada B-author\nand O\n\nAda B-author\n", WORDS, "columns"),
         ("Ada\tNNP\nwrote\tVBD\n", UNKNOWN, "columns"),
         ("Ada NNP\nwrote VBD\n", TWO, "columns"),
+        ("Ada NNP B-PER\nwrote VBD O\n", TWO, "columns"),
+        ("Ada wrote to Charles.\n", TWO, "text"),
         ("Good morning\n", NAMED, "text"),
         ("Ada\nwrote\nto\n\nShe\n", UNKNOWN, "columns"),
         ("Ada\nwrote\nto\n\nShe\n", WORDS, "columns"),
@@ -45,20 +47,12 @@ CHARACTERS = ModelInput(1, characters=True)
     ],
 )
 def test_what_is_to_be_tagged(text: str, model: ModelInput, content: str) -> None:
-    assert recognition.content_of(Head(text.encode(), whole=True), lambda: model) == content
-
-
-def test_the_model_is_asked_only_if_the_content_leaves_it_open() -> None:
-    def asked() -> ModelInput:
-        raise AssertionError
-
-    for text in (b"A title\nand a line of text\n", b'{"text": "Ada"}', CONLLU):
-        recognition.content_of(Head(text, whole=True), asked)
+    assert recognition.content_of(Head(text.encode(), whole=True), model) == content
 
 
 def test_an_object_longer_than_the_head_is_ndjson() -> None:
     head = Head(b'{"text": "Ada wrote ', whole=False)
-    assert recognition.content_of(head, lambda: UNKNOWN) == "ndjson"
+    assert recognition.content_of(head, UNKNOWN) == "ndjson"
 
 
 @pytest.mark.parametrize(

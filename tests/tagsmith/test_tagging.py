@@ -76,7 +76,7 @@ def test_lines_are_tagged_in_order_by_one_version(client: Client, monkeypatch: p
     monkeypatch.setattr(lines, "BATCH_BYTES", 60)
     given = ["Ada", ["Ada", "saw"], {"id": "x", "text": "London"}, {"id": 7, "tokens": []}, {"wrong": 1}] * 3
     found = list(client.tag_lines("people", given, marginals=True))
-    assert [line.line for line in found] == list(range(2, 17))
+    assert [line.line for line in found] == list(range(1, 16))
     assert [line.tags for line in found[:4]] == [["B-PER"], ["B-PER", "O"], ["B-LOC"], []]
     assert [line.id for line in found[:5]] == [None, None, "x", 7, None]
     assert found[0].probability == pytest.approx(found[0].marginals[0])
@@ -97,5 +97,5 @@ def test_later_batches_name_the_version_of_the_first(monkeypatch: pytest.MonkeyP
 
     with Client("http://server") as client:
         client._http = httpx.Client(base_url="http://server", transport=httpx.MockTransport(respond))
-        assert [line.line for line in client.tag_lines("m@champion", ["a", "b", "c"])] == [2, 3, 4]
+        assert [line.line for line in client.tag_lines("m@champion", ["a", "b", "c"])] == [1, 2, 3]
     assert named == ["m@champion", "m:3", "m:3"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -19,6 +19,7 @@ from tagsmith.cli.inputs import Rows
 from tagsmith.cli.options import LocalOptions, command
 from tagsmith.cli.recognition import Content, ModelInput
 from tagsmith.cli.tagged import FORMATS, LabelledSpan, OutputFormat, TaggedSentence, writer
+from tagsmith.core.corpus.formats.recognition import Head
 
 if TYPE_CHECKING:
     from tagsmith.cli.local.tagging import LocalEngine
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tagsmith.wire import TagResponse
 
 INPUTS: tuple[Content, ...] = ("text", "columns", "ndjson", "conllu")
+TOO_LARGE = 413
+ItemT = TypeVar("ItemT")
 #: What a server returns for each format: tags, spans or both.
 OUTPUTS: dict[OutputFormat, str] = {
     "inline": "spans",
@@ -125,6 +128,10 @@ def tag(options: TagCommandOptions) -> int:
         raise unknown("input", options.input, INPUTS)
     if options.format is not None and options.format not in FORMATS:
         raise unknown("format", options.format, FORMATS)
+    if options.file is not None and not options.file.exists() and Path(options.model).is_file():
+        raise CommandError(
+            f"{options.model} is a file. Give the model first: tagsmith tag {options.file} {options.model}"
+        )
     run = _run_local if options.local else _run_on_server
     model = Path(options.model) if options.local else None
     with (
@@ -140,7 +147,7 @@ def tag(options: TagCommandOptions) -> int:
 
 def _run_local(options: TagCommandOptions, source: BufferedIOBase, target: IO[bytes]) -> int:
     engine = _local_engine(Path(options.model))
-    plan, blocks = _planned(options, source, lambda: engine.model_input)
+    plan, blocks = _planned(options, source, engine.model_input)
     if plan.content == "columns" and plan.format == "columns":
         engine.tag_columns(blocks, target, with_probabilities=plan.with_probabilities)
         return 0
@@ -149,7 +156,8 @@ def _run_local(options: TagCommandOptions, source: BufferedIOBase, target: IO[by
 
 def _run_on_server(options: TagCommandOptions, source: BufferedIOBase, target: IO[bytes]) -> int:
     with connected(options.url) as client:
-        plan, blocks = _planned(options, source, lambda: model_input(client, options.model))
+        found = model_input(client, options.model)
+        plan, blocks = _planned(options, source, found)
         return _run(ServerEngine(client, options.model, plan), plan, blocks, target)
 
 
@@ -165,15 +173,30 @@ def _local_engine(path: Path) -> "LocalEngine":
 
 
 def _planned(
-    options: TagCommandOptions, source: BufferedIOBase, model: Callable[[], ModelInput]
+    options: TagCommandOptions, source: BufferedIOBase, model: ModelInput
 ) -> tuple[TagPlan, Iterator[bytes]]:
     """Return what to do with the source, and its content."""
     blocks = recognition.decoded(source)
+    head, blocks = inputs.head_of(blocks, typed=source.isatty())
     content = next((each for each in INPUTS if each == options.input), None)
     if content is None:
-        head, blocks = inputs.head_of(blocks, typed=source.isatty())
         content = recognition.content_of(head, model)
+    _check_columns(options.model, content, head, model)
     return TagPlan.of(options, content), blocks
+
+
+def _check_columns(name: str, content: Content, head: Head, model: ModelInput) -> None:
+    """Raise CommandError for input that lacks what the model needs."""
+    if content == "ndjson" or model.columns is None or not head.filled:
+        return
+    if model.columns == 0:
+        raise CommandError(f"{name} takes tokens with named attributes. Give NDJSON with tokens.")
+    have = 1 if content == "conllu" else len(head.filled[0].split())
+    if model.columns > 1 and (content == "text" or have < model.columns):
+        raise CommandError(
+            f"{name} needs {model.columns} columns per token; line 1 has {have}. "
+            "To tag raw text, train with --option columns=0."
+        )
 
 
 def _run(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: IO[bytes]) -> int:
@@ -195,7 +218,13 @@ def _run(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: 
 
 def _tagged(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes]) -> Iterator[list[TaggedSentence]]:
     if plan.content != "text":
-        yield from map(engine.rows, inputs.read_sentences(blocks, conllu=plan.content == "conllu"))
+        for sentences in inputs.read_sentences(blocks, conllu=plan.content == "conllu"):
+            tagged = iter(engine.rows([each.rows for each in sentences if each.rows]))
+            yield [
+                replace(next(tagged) if each.rows else TaggedSentence([]), lines=each.lines)
+                for each in sentences
+                if each.rows or plan.format in ("columns", "conllu")
+            ]
         return
     for lines in inputs.read_lines(blocks):
         found = engine.text([line.text for line in lines])
@@ -212,16 +241,20 @@ class ServerEngine:
         if plan.with_probabilities:
             self._options["marginals"] = True
         self._tokenizer = {} if plan.tokenizer is None else {"tokenizer": plan.tokenizer}
-        self._conllu = plan.content == "conllu"
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
-        """Tag sentences of columns. Of CoNLL-U, the form is what models of text use."""
-        tokens = [[row[1:2] for row in rows] for rows in sentences] if self._conllu else sentences
-        response = self._tag(sentences=tokens)
-        return [_entry(response, i, rows) for i, rows in enumerate(sentences)]
+        """Tag sentences of columns."""
+        return self._parts(self._rows, sentences)
 
     def text(self, lines: list[str]) -> list[TaggedSentence]:
         """Tag lines of text. Models that segment text have no tokens beside spans, which need none."""
+        return self._parts(self._text, lines)
+
+    def _rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
+        response = self._tag(sentences=sentences)
+        return [_entry(response, i, rows) for i, rows in enumerate(sentences)]
+
+    def _text(self, lines: list[str]) -> list[TaggedSentence]:
         response = self._tag(text=lines, **self._tokenizer)
         tokens = response.tokens or [[] for _ in lines]
         return [
@@ -233,6 +266,24 @@ class ServerEngine:
         """Tag the objects of NDJSON with the streaming interface."""
         options = {**self._options, **self._tokenizer}
         return map(output.plain, self._client.tag_lines(self._model, objects, **options))
+
+    def _parts(
+        self, tag: Callable[[list[ItemT]], list[TaggedSentence]], items: list[ItemT]
+    ) -> list[TaggedSentence]:
+        """Tag items in one request or, if it is too large for the server, in halves."""
+        from tagsmith.client import ApiError  # noqa: PLC0415
+
+        if not items:
+            return []
+        try:
+            return tag(items)
+        except ApiError as error:
+            if error.status != TOO_LARGE:
+                raise
+        if len(items) == 1:
+            raise CommandError("A line is too long for the server. Split it, or use --local.")
+        half = len(items) // 2
+        return self._parts(tag, items[:half]) + self._parts(tag, items[half:])
 
     def _tag(self, **given: Any) -> "TagResponse":
         response = self._client.tag(self._model, **given, **self._options)

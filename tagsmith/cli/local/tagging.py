@@ -51,7 +51,6 @@ class LocalEngine:
     tagger: Tagger
     tokenizer: Tokenizer | None = None
     with_probabilities: bool = False
-    conllu: bool = False
 
     @classmethod
     def open(cls, path: Path) -> "LocalEngine":
@@ -74,7 +73,6 @@ class LocalEngine:
             self,
             tokenizer=tokenizer,
             with_probabilities=plan.with_probabilities,
-            conllu=plan.content == "conllu",
         )
 
     def tag_columns(self, blocks: Iterable[bytes], target: IO[bytes], *, with_probabilities: bool) -> None:
@@ -126,11 +124,10 @@ class LocalEngine:
         return _with_tags(block, both, np.arange(corpus.tokens))
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
-        """Tag sentences of columns. Of CoNLL-U, the form is what models of text use."""
-        tokens = [[row[1:2] for row in rows] for rows in sentences] if self.conllu else sentences
+        """Tag sentences of columns."""
         return [
             TaggedSentence(rows, found.tags, found.marginals, self._spans(rows, found))
-            for rows, found in zip(sentences, self._decoded(tokens), strict=True)
+            for rows, found in zip(sentences, self._decoded(sentences), strict=True)
         ]
 
     def text(self, lines: list[str]) -> list[TaggedSentence]:
@@ -160,8 +157,8 @@ class LocalEngine:
 
     def objects(self, objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Tag the objects of NDJSON. The entry of an invalid one is an error, as in the API."""
-        for value in objects:
-            made: dict[str, Any] = {"id": value["id"]} if "id" in value else {}
+        for number, value in enumerate(objects, start=1):
+            made: dict[str, Any] = {"line": number} | ({"id": value["id"]} if "id" in value else {})
             try:
                 yield made | self._object(value)
             except TagsmithError as error:
@@ -275,7 +272,7 @@ def _with_tags(block: bytes, ends: NDArray[Any], ids: NDArray[Any]) -> bytes:
     """Append `ends[id]` to every line that is a token; the last of the ends is empty."""
     lines = block.split(b"\n")
     if any(each in block for each in UNUSUAL) or block[-1:] in (b" ", b"\t"):
-        lines = [line.rstrip() if not line.isspace() else line for line in lines]
+        lines = [line.rstrip(b"\r") if line.isspace() else line.rstrip() for line in lines]
         tokens = [
             bool(line) and not line.isspace() and line.split(None, 1)[0] != DOCUMENT_START for line in lines
         ]
