@@ -14,8 +14,8 @@ from typing import IO, Protocol, cast
 import zstandard
 
 from tagsmith.core.base.errors import Fault, Invalid, Unsupported
-from tagsmith.core.corpus.formats.archive import ZIP_MAGIC, Archive
-from tagsmith.core.corpus.formats.foreign import refuse_archive
+from tagsmith.core.corpus.archive import ZIP_MAGIC, Archive
+from tagsmith.core.corpus.foreign import refuse_archive
 from tagsmith.core.corpus.sizes import decoded_too_large
 
 #: Output of one step. The input of gzip is split too, because zlib copies the rest of it at each step.

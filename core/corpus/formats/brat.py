@@ -15,21 +15,19 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from tagsmith.core.base.errors import Fault
+from tagsmith.core.corpus.archive import ZIP_MAGIC, Archive, Member, MemberError
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats.archive import ZIP_MAGIC, Archive, Member, MemberError
 from tagsmith.core.corpus.formats.base import Format, Limits, Options, split_names
 from tagsmith.core.corpus.formats.lines import MAX_FAULTS, empty_corpus, invalid_corpus
 from tagsmith.core.corpus.formats.recognition import Head
-from tagsmith.core.corpus.formats.standoff import (
-    Conflicts,
-    LabelledTexts,
-    TextSpan,
-    TokenSpan,
-    place,
+from tagsmith.core.corpus.formats.writing import (
+    TextColumn,
+    batches,
+    unwritable,
     written_columns,
     written_text,
 )
-from tagsmith.core.corpus.formats.writing import TextColumn, batches, unwritable
+from tagsmith.core.corpus.text.placement import CharacterSpan, Conflicts, LabelledTexts, TokenSpan, place
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 
 TokenRule = Literal["words", "blanks"]
@@ -99,7 +97,7 @@ class BratReader:
         if not self._faults:
             self._texts.add(text, tokens, spans)
 
-    def _annotations(self, name: str, content: str, text: str) -> list[TextSpan]:
+    def _annotations(self, name: str, content: str, text: str) -> list[CharacterSpan]:
         """Return the text-bound annotations of one .ann file."""
         found = []
         for number, ended in enumerate(content.split("\n"), start=1):
@@ -115,7 +113,7 @@ class BratReader:
                 found.append(annotation)
         return found
 
-    def _annotation(self, line: str, number: int, text: str) -> TextSpan | None:
+    def _annotation(self, line: str, number: int, text: str) -> CharacterSpan | None:
         match = _ENTITY.fullmatch(line)
         if match is None:
             raise ValueError("This is not an annotation. Write T1, tab, Type 0 5, tab, text.")
@@ -127,7 +125,7 @@ class BratReader:
         # for many wrong lines would take quadratic time.
         if more or stop - start != len(quoted) or not quoted or text[start:stop] != quoted:
             start, stop = self._span_of_parts(name, f"{first} {last}{more}", quoted, text)
-        return TextSpan(start, stop, kind, name, number)
+        return CharacterSpan(start, stop, kind, name, number)
 
     def _span_of_parts(self, name: str, spans: str, quoted: str, text: str) -> tuple[int, int]:
         """Return the start and stop of an annotation with any number of parts; raises ValueError if it is wrong."""

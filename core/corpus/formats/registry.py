@@ -12,9 +12,8 @@ from functools import cache
 from typing import Any
 
 from tagsmith.core.base.errors import Fault, Invalid
-from tagsmith.core.corpus import formats
+from tagsmith.core.corpus import foreign, formats
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import foreign
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
 from tagsmith.core.corpus.labels.codings import recode

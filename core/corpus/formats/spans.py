@@ -16,16 +16,8 @@ from tagsmith.core.corpus.formats.json_lines import InvalidLine, JsonLineReader
 from tagsmith.core.corpus.formats.lines import FAULTS, LINE, TOKENS
 from tagsmith.core.corpus.formats.ndjson import LABEL_FIELDS
 from tagsmith.core.corpus.formats.recognition import Head
-from tagsmith.core.corpus.formats.standoff import (
-    Conflicts,
-    LabelledTexts,
-    TextSpan,
-    TokenSpan,
-    place,
-    written_columns,
-    written_text,
-)
-from tagsmith.core.corpus.formats.writing import TextColumn, batches
+from tagsmith.core.corpus.formats.writing import TextColumn, batches, written_columns, written_text
+from tagsmith.core.corpus.text.placement import CharacterSpan, Conflicts, LabelledTexts, TokenSpan, place
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 
 #: Names of the field that holds the spans. The first one that a line has is read.
@@ -84,7 +76,7 @@ class SpansReader(JsonLineReader):
         return self._texts.corpus()
 
 
-def _spans_of(given: Mapping[str, Any], text: str, line: int) -> list[TextSpan]:
+def _spans_of(given: Mapping[str, Any], text: str, line: int) -> list[CharacterSpan]:
     field = next((name for name in _SPAN_FIELDS if name in given), None)
     if field is None:
         raise InvalidLine(f"has none of the fields {', '.join(_SPAN_FIELDS)}")
@@ -94,7 +86,7 @@ def _spans_of(given: Mapping[str, Any], text: str, line: int) -> list[TextSpan]:
     return [_span(span, text, line, (field, number)) for number, span in enumerate(spans)]
 
 
-def _span(span: Any, text: str, line: int, path: tuple[str, int]) -> TextSpan:
+def _span(span: Any, text: str, line: int, path: tuple[str, int]) -> CharacterSpan:
     parts: list[Any] = span if isinstance(span, list) else []
     if isinstance(span, dict):
         parts = [
@@ -110,7 +102,7 @@ def _span(span: Any, text: str, line: int, path: tuple[str, int]) -> TextSpan:
     if not 0 <= start < stop <= len(text):
         raise InvalidLine(f"{start} to {stop} is outside the text of {len(text)} characters", *path)
     quoted = text[start:stop] if stop - start <= _SHOWN else f"{text[start : start + _SHOWN]}..."
-    return TextSpan(start, stop, kind, f"{quoted!r} at {start}", line)
+    return CharacterSpan(start, stop, kind, f"{quoted!r} at {start}", line)
 
 
 def write_spans(corpus: Corpus) -> Iterator[bytes]:

@@ -6,11 +6,11 @@ import zipfile
 import pytest
 
 from tagsmith.core.base.errors import Fault, Invalid, TooLarge
+from tagsmith.core.corpus import archive
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import archive
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.brat import BratReader
-from tagsmith.core.corpus.formats.standoff import Conflicts
+from tagsmith.core.corpus.text.placement import Conflicts
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tests.core.corpus.samples import contents, pieces, rows_of
 

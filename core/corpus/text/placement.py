@@ -1,18 +1,14 @@
-"""Labelled spans of characters in texts, as `brat` and `spans` have them: read as labels of tokens, and written."""
+"""Labelled spans of characters in texts, placed on tokens. The formats `brat` and `spans` have them."""
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tagsmith.core.base.arrays import Ids, Places, numbered
-from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Column, Corpus
-from tagsmith.core.corpus.formats.writing import TextColumn, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
-from tagsmith.core.corpus.labels.chunks import Chunks
 from tagsmith.core.corpus.text.kinds import code_points
 from tagsmith.core.corpus.text.tokenizer import TextTokens, Tokenizer
 from tagsmith.core.corpus.vocabulary import Vocabulary
@@ -20,9 +16,6 @@ from tagsmith.core.corpus.vocabulary import Vocabulary
 Conflicts = Literal["refuse", "resolve"]
 #: (first token, token after the last, type)
 TokenSpan = tuple[int, int, str]
-
-#: The type of a written span for a chunk without a type.
-UNTYPED = "Span"
 
 # Whether a span is valid, and if not, why.
 _VALID, _NO_TOKEN, _CROSSES_LINE, _CUTS_TOKEN = range(4)
@@ -34,7 +27,7 @@ _REASONS = (
 )
 
 
-class TextSpan(NamedTuple):
+class CharacterSpan(NamedTuple):
     """Characters `start` to `stop` - 1 have a type. `name` and `line` are for messages."""
 
     start: int
@@ -47,7 +40,7 @@ class TextSpan(NamedTuple):
 class WrongSpan(NamedTuple):
     """A span that cannot become labels."""
 
-    span: TextSpan
+    span: CharacterSpan
     reason: str
 
 
@@ -99,7 +92,7 @@ class LabelledTexts:
 
 
 def place(
-    text: str, tokens: TextTokens, spans: Iterable[TextSpan], *, resolve: bool
+    text: str, tokens: TextTokens, spans: Iterable[CharacterSpan], *, resolve: bool
 ) -> tuple[TextTokens, list[TokenSpan], list[WrongSpan]]:
     """Place spans on the tokens of a text. With `resolve`, extend spans to whole tokens and keep the longer of two.
 
@@ -107,7 +100,7 @@ def place(
     """
     ordered = sorted(spans, key=attrgetter("start", "stop"))
     tokens = _undivided(text, tokens, ordered)
-    placed: list[tuple[int, int, TextSpan]] = []
+    placed: list[tuple[int, int, CharacterSpan]] = []
     wrong: list[WrongSpan] = []
     for span, first, last, reason in _aligned(ordered, tokens, resolve=resolve):
         if reason:
@@ -128,8 +121,8 @@ def place(
 
 
 def _aligned(
-    spans: Sequence[TextSpan], tokens: TextTokens, *, resolve: bool
-) -> Iterable[tuple[TextSpan, int, int, str]]:
+    spans: Sequence[CharacterSpan], tokens: TextTokens, *, resolve: bool
+) -> Iterable[tuple[CharacterSpan, int, int, str]]:
     """Yield (span, its first token, the token after its last, why it is invalid or "")."""
     starts, stops = np.array([each[:2] for each in spans], np.int64).reshape(-1, 2).T
     first = np.searchsorted(tokens.stops, starts, "right")
@@ -145,7 +138,7 @@ def _aligned(
     return zip(spans, first.tolist(), last.tolist(), texts, strict=True)
 
 
-def _undivided(text: str, tokens: TextTokens, spans: Sequence[TextSpan]) -> TextTokens:
+def _undivided(text: str, tokens: TextTokens, spans: Sequence[CharacterSpan]) -> TextTokens:
     """Return the tokens without sentence ends inside a span, such as after `Yahoo!`, except at line breaks."""
     kept = np.ones(tokens.ends.size, np.bool_)
     for each in spans:
@@ -163,40 +156,3 @@ def _byte_offsets(text: str) -> Places:
     offsets = np.zeros(points.size + 1, np.int64)
     np.cumsum(1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000), out=offsets[1:])
     return offsets
-
-
-def written_columns(corpus: Corpus, target: str) -> list[TextColumn]:
-    """Return the columns from which `written_text` makes texts. `target` names the format in errors."""
-    tokens = corpus.columns[0]
-    if corpus.labels is None:
-        raise Invalid(
-            "The corpus has no labels to write as annotations. Label it first.",
-            [Fault("The corpus has no labels.")],
-            code="not_labelled",
-        )
-    strings = tokens.vocabulary.strings()
-    for string in strings:
-        if not string or any(c < " " or c == "\x7f" for c in string):
-            raise unwritable(f"a text of {target}", tokens.name, string)
-    chunks = Chunks.of(corpus.labels.vocabulary.strings(), corpus.labels.ids, corpus.offsets)
-    return [
-        (strings, tokens.ids),
-        # Whether the token begins a chunk, whether it ends one, and the type of the chunk.
-        (["", "first"], chunks.first.astype(np.int32)),
-        (["", "last"], chunks.last.astype(np.int32)),
-        ([name or UNTYPED for name in chunks.type_names], chunks.types.astype(np.int32)),
-    ]
-
-
-def written_text(
-    cells: Sequence[list[str]], cuts: Iterable[tuple[int, int]]
-) -> tuple[str, list[tuple[int, int, str]]]:
-    """Return the text of sentences, one per line, and its spans of characters (start, stop, type)."""
-    tokens, firsts, lasts, types = cells
-    text = "".join(" ".join(tokens[a:b]) + "\n" for a, b in cuts if b > a)
-    # One character follows each token: a space or a newline.
-    starts = [0, *accumulate(len(token) + 1 for token in tokens)]
-    begin = [index for index, first in enumerate(firsts) if first]
-    end = [index for index, last in enumerate(lasts) if last]
-    pairs = zip(begin, end, strict=True)
-    return text, [(starts[first], starts[last] + len(tokens[last]), types[first]) for first, last in pairs]
