@@ -1,5 +1,6 @@
-"""Strict parsing of JSON bodies: no NaN, no lone surrogates, no NUL, no nesting that could exhaust the stack."""
+"""Strict parsing of JSON bodies: no NaN, lone surrogates or NUL, no name twice, no nesting that exhausts the stack."""
 
+import json
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -9,8 +10,9 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from tagsmith.app.http import problems
-from tagsmith.core.base.errors import Fault, Invalid, Unsupported
+from tagsmith.core.base.errors import Fault, FaultType, Invalid, Unsupported
 from tagsmith.core.base.spec import pointer as pointer_of
+from tagsmith.core.corpus.attributes import DuplicateNameError, object_of
 
 #: Line and column in an error message of the parser.
 _PLACE = re.compile(r" at line (\d+) column (\d+)$")
@@ -81,7 +83,25 @@ def parse_json(body: bytes) -> Any:
         raise malformed(str(error)) from None
     if rb"\u0000" in body:
         refuse_nul(value)
+    if body.count(b":") > _members(value):  # in most bodies, every colon belongs to a member
+        refuse_repeated_names(body)
     return whole(value) if b".0" in body or b"e" in body.lower() else value
+
+
+def refuse_repeated_names(body: bytes, pointer: str | None = None) -> None:
+    """Raise Invalid if an object has a name twice. JSON parsers silently keep only the last value."""
+    try:
+        json.loads(body, object_pairs_hook=object_of)
+    except DuplicateNameError as error:
+        fault = Fault(f"{error}. Remove one of them.", pointer=pointer, type=FaultType.DUPLICATE_NAME)
+        raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
+
+
+def _members(value: Any) -> int:
+    """Count the members of all objects in a parsed body."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(_members, value.values()))
+    return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
 def whole(value: Any) -> Any:

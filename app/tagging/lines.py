@@ -5,7 +5,6 @@ Every further line is a sentence or a text, and is tagged as soon as it arrives.
 an error, and the stream continues with the next line.
 """
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,12 @@ from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect
 
 from tagsmith.app.http import problems
-from tagsmith.app.http.bodies import parse_json
+from tagsmith.app.http.bodies import parse_json, refuse_repeated_names
 from tagsmith.app.tagging import answers, service
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TagsmithError, TooLarge
 from tagsmith.core.base.spec import validated
-from tagsmith.core.corpus.attributes import DuplicateNameError, object_of
 from tagsmith.wire import LineOptions, TagLine, TagRequest
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -173,7 +171,7 @@ class Lines:
                 )
                 raise Invalid("The line is not valid", [fault], code="invalid_request")
             if line.tokens is not None and service.check_tokens([line.tokens]) is dict:
-                _check_once(raw)
+                refuse_repeated_names(raw, "/tokens")
             if len(line.tokens or line.text or "") > self.limits.tokens:
                 raise TooLarge(f"More than {self.limits.tokens} tokens.", code="too_many_tokens")
         except TagsmithError as error:
@@ -224,15 +222,6 @@ class Lines:
         if lines[0].text is not None:
             return request_of(self.options, text=[line.text for line in lines])
         return request_of(self.options, sentences=[line.tokens for line in lines])
-
-
-def _check_once(raw: bytes) -> None:
-    """Raise Invalid if an object has a duplicate name. JSON parsers silently keep only the last value."""
-    try:
-        json.loads(raw, object_pairs_hook=object_of)
-    except DuplicateNameError as error:
-        fault = Fault(str(error), pointer="/tokens", type=FaultType.DUPLICATE_NAME)
-        raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
 
 
 def _without_sentence(explanation: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from tagsmith.app.tagging.serving import Served, Serving
 from tagsmith.app.tagging.turns import Turns
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge, Unavailable
 from tagsmith.core.base.spec import faults_of
-from tagsmith.core.corpus.attributes import DuplicateNameError, count_members, object_of
+from tagsmith.core.corpus.attributes import count_members
 from tagsmith.core.corpus.formats.ndjson import members_of
 from tagsmith.core.service.settings import Settings
 from tagsmith.wire import TagRequest
@@ -204,11 +203,7 @@ def check_once(raw: bytes, request: TagRequest) -> None:
     limits = 0 if request.constraints is None else len(request.constraints.model_fields_set)
     if count_members(raw) == len(request.model_fields_set) + limits + sum(map(members_of, request.sentences)):
         return
-    try:
-        json.loads(raw, object_pairs_hook=object_of)
-    except DuplicateNameError as error:
-        fault = Fault(str(error), pointer="/sentences", type=FaultType.DUPLICATE_NAME)
-        raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
+    bodies.refuse_repeated_names(raw, "/sentences")
 
 
 def _wrong_tokens(sentences: Sequence[Sequence[Any]]) -> Iterator[Fault]:

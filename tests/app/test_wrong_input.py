@@ -289,6 +289,18 @@ class TestJson:
         response = http.post(path, content=body, headers={"Content-Type": "application/json"})
         assert_problem(response, 400, code, line=line, reason=reason)
 
+    @pytest.mark.parametrize(
+        "body",
+        [
+            '{"kind": "train", "model": "m", "corpus": "c", "model": "n"}',
+            '{"kind": "train", "model": "a:b", "trainer": {"kind": "sgd", "l2": 1, "l2": 2}}',
+            '{"kind": "train", "features": {"templates": [{"a": 1, "\\u0061": 2}]}}',
+        ],
+    )
+    def test_a_name_that_occurs_twice_is_refused(self, http: httpx.Client, body: str) -> None:
+        response = http.post("/jobs", content=body, headers={"content-type": "application/json"})
+        assert_problem(response, 422, "invalid_request", reason="occurs twice")
+
     @pytest.mark.parametrize("path", ["/jobs", "/tag"])
     @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", None])
     def test_another_media_type_is_refused(
