@@ -64,7 +64,7 @@ class AsyncClient(Operations, Awaiting):
         async def attempt() -> T:
             body = call.upload and call.upload.async_blocks()
             response = await self._http.request(**call.arguments(body))
-            raise_for_problem(response)
+            raise_for_problem(response, call.hints)
             return call.read(response)
 
         return await self._repeated(call, attempt)

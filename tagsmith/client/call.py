@@ -62,6 +62,8 @@ class Call(Generic[T]):
     safe: bool = False
     #: The call is repeated when the server cannot be reached or is busy.
     patient: bool = True
+    #: What to add to the detail of a problem, by its code.
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def repeatable(self) -> bool:

@@ -67,8 +67,8 @@ class JobFailed(Exception):
         return "\n".join([*lines, *map(_line_of, error.get("errors", ()))])
 
 
-def raise_for_problem(response: httpx.Response) -> None:
-    """Raise ApiError if the response, whose body has been read, is an error."""
+def raise_for_problem(response: httpx.Response, hints: Mapping[str, str] | None = None) -> None:
+    """Raise ApiError if the response, whose body has been read, is an error. `hints` are added by its code."""
     if not response.is_error:
         return
     try:
@@ -77,6 +77,8 @@ def raise_for_problem(response: httpx.Response) -> None:
         problem = None
     if not isinstance(problem, dict) or "code" not in problem:
         raise not_tagsmith(response)
+    if (hint := (hints or {}).get(problem["code"])) is not None:
+        problem["detail"] = f"{problem.get('detail', '')} {hint}".strip()
     raise ApiError(
         response.status_code, problem, retry_after_s=_seconds_of(response.headers.get("Retry-After"))
     )

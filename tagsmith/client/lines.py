@@ -78,7 +78,13 @@ def _read(response: httpx.Response) -> TaggedBatch:
 def _object_of(line: Line) -> Mapping[str, Any]:
     if isinstance(line, str):
         return {"text": line}
-    return line if isinstance(line, Mapping) else {"tokens": list(line)}
+    if isinstance(line, Mapping):
+        return line
+    try:
+        return {"tokens": list(line)}
+    except TypeError:
+        kind = type(line).__name__
+        raise TypeError(f"A line is a text, a list of tokens or an object, not {kind}.") from None
 
 
 def _dump(value: Mapping[str, Any]) -> bytes:

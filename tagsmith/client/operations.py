@@ -11,7 +11,7 @@ from tagsmith.client.operation import Called, Handled, Listed, Paged, Saved
 
 
 class Operations:
-    """The methods that correspond to one operation of the API each, and `train`, which uploads files first."""
+    """The methods that correspond to one operation of the API each. `train` and `evaluate` upload files first."""
 
     # Corpora, lexicons and features
     upload = Called(corpus_calls.upload)
@@ -39,7 +39,7 @@ class Operations:
     train = Handled(training_calls.train)
     compare = Handled(job_calls.compare)
     tune = Handled(job_calls.tune)
-    evaluate = Handled(job_calls.evaluate)
+    evaluate = Handled(training_calls.evaluate)
     tag_corpus = Handled(job_calls.tag_corpus)
     output = Called(job_calls.output)
     save_output = Saved(job_calls.output)

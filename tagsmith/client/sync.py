@@ -63,7 +63,7 @@ class Client(Operations, Blocking):
 
         def attempt() -> T:
             response = self._http.request(**call.arguments(call.upload and call.upload.blocks()))
-            raise_for_problem(response)
+            raise_for_problem(response, call.hints)
             return call.read(response)
 
         return self._repeated(call, attempt)

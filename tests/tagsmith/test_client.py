@@ -16,7 +16,7 @@ def test_files_are_uploaded_as_they_are_compressed_or_not(client: Client, tmp_pa
     plain.write_bytes(samples.TEXT)
     packed.write_bytes(gzip.compress(samples.TEXT))
     first, second = client.upload(plain), client.upload(str(packed), name="packed")
-    assert (first.name, second.name) == ("train.conll", "packed")
+    assert (first.name, second.name) == ("train", "packed")
     assert first.sha256 == second.sha256
     assert client.content(second.id) == samples.TEXT
     assert client.corpus(first.id) == first
@@ -29,7 +29,7 @@ def test_lexicons_are_uploaded_listed_read_and_removed(client: Client, tmp_path:
     packed = tmp_path / "names.tsv.gz"
     packed.write_bytes(gzip.compress(text))
     first = client.upload_lexicon(packed, kind="typed")
-    assert (first.name, first.kind, first.entries, first.classes) == ("names.tsv.gz", "typed", 2, 2)
+    assert (first.name, first.kind, first.entries, first.classes) == ("names", "typed", 2, 2)
     assert client.upload_lexicon(text, name="again", kind="typed") == first
     other = client.upload_lexicon(b"New York\n", name="places")
     assert (other.name, other.kind) == ("places", "words")

@@ -154,3 +154,31 @@ def test_a_fitted_estimator_becomes_a_version_that_tags(client: Client, server: 
     assert client.tag("pushed", X[:1]).tags == [["PER", "O"]]
     assert client.artifact("pushed", 1) == crf._model_bytes()
     assert SequenceTagger(passes=3).fit(X, [["PER", "O"]] * 3).push(client, "pushed").version == 2
+
+
+def test_a_missing_corpus_is_no_file_either(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match=r"There is no file of this name either\.\n.*There is no corpus god\.conll"):
+        client.train("chunker", "god.conll")
+    with pytest.raises(TypeError, match="The spec names the corpus"):
+        client.train({"model": "chunker", "corpus": "a"}, "people")
+
+
+def test_one_model_is_evaluated_on_a_file(client: Client, tmp_path: Path) -> None:
+    client.import_model("scored", model_file(tmp_path / "model"))
+    (tmp_path / "test.conll").write_text("Ada B-PER\nsaw O\n\n")
+    job = client.evaluate("scored", tmp_path / "test.conll")
+    assert job.spec["models"] == ["scored"] or job.spec["models"] == ["scored:1"]
+    assert client.corpus(job.spec["corpus"]).name == "test"
+    job.cancel()
+
+
+def test_values_of_other_types_are_refused(client: Client) -> None:
+    with pytest.raises(TypeError, match="`text` is one string"):
+        client.tag_text("people", ["a", "b"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="A line is a text, a list of tokens or an object, not int"):
+        list(client.tag_lines("people", [5]))  # type: ignore[list-item]
+
+
+def test_options_of_formats_are_written_as_the_query_has_them(client: Client) -> None:
+    corpus = client.upload(b"a X L\nb X L\n", options={"columns": [0], "tokenizer": {"pattern": "[a-z]+"}})
+    assert corpus.columns == ["0"]

@@ -1,5 +1,6 @@
 """Calls about corpora, lexicons and features."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tagsmith.client.call import (
     path_of,
     upload_call,
 )
+from tagsmith.client.files import corpus_name
 from tagsmith.wire import (
     CorpusInfo,
     CorpusInspection,
@@ -35,13 +37,14 @@ def upload(
     source: UploadSource,
     name: str | None = None,
     format: str | None = None,  # noqa: A002  # the name in the API
-    options: Mapping[str, str | int] | None = None,
+    options: Mapping[str, Any] | None = None,
     *,
     idempotency_key: str | None = None,
 ) -> Call[CorpusInfo]:
     """Upload a corpus from bytes or from a file; `.gz` and `.zst` files are sent as they are.
 
-    The server chooses the format if none is given. `options` are the options of the format.
+    The name is that of the file without suffixes. The server chooses the format if none is given. `options` are the
+    options of the format.
     """
     params = _as_text(options) | given(format=format, name=name or _file_name(source))
     return upload_call("/corpora", CorpusInfo, source, params, idempotency_key)
@@ -51,7 +54,7 @@ def inspect(
     source: UploadSource,
     name: str | None = None,
     format: str = "auto",  # noqa: A002  # the name in the API
-    options: Mapping[str, str | int] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Call[CorpusInspection]:
     """Describe what `upload` would store: the recognised format, counts, first sentences, warnings. Stores nothing."""
     params = {"format": format, **_as_text(options), **given(name=name)}
@@ -88,7 +91,7 @@ def content(
     corpus_id: str,
     format: str | None = None,  # noqa: A002  # the name in the API
     model: str | None = None,
-    options: Mapping[str, str | int] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Call[bytes]:
     """Get the text of a corpus as uploaded, or converted to a format; with `model`, labelled by that model."""
     params = {**_as_text(options), **given(format=format, model=model)}
@@ -150,9 +153,16 @@ def presets() -> Pages[PresetInfo]:
     return Pages(PresetInfo, "/presets")
 
 
-def _as_text(options: Mapping[str, str | int] | None) -> dict[str, str]:
-    return {key: str(value) for key, value in (options or {}).items()}
+def _as_text(options: Mapping[str, Any] | None) -> dict[str, str]:
+    return {key: _text_of(value) for key, value in (options or {}).items()}
+
+
+def _text_of(value: Any) -> str:
+    """Return an option as the query has it: lists with commas, objects and truth values as JSON."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return json.dumps(value) if isinstance(value, (bool, Mapping)) else str(value)
 
 
 def _file_name(source: UploadSource) -> str | None:
-    return None if isinstance(source, bytes) else Path(source).name
+    return None if isinstance(source, bytes) else corpus_name(Path(source))

@@ -1,6 +1,6 @@
 """Calls about jobs. Specs are mappings, posted as they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tagsmith.client.call import (
@@ -35,14 +35,6 @@ def compare(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> C
 def tune(spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Call[Job]:
     """Start a job that searches for the best spec."""
     return submit({"kind": "tune", **spec}, idempotency_key=idempotency_key)
-
-
-def evaluate(
-    models: Sequence[str], corpus_id: str, *, idempotency_key: str | None = None, **options: Any
-) -> Call[Job]:
-    """Start a job that scores versions on a corpus and tests their differences for significance."""
-    spec = {"kind": "evaluate", "models": list(models), "corpus": corpus_id, **options}
-    return submit(spec, idempotency_key=idempotency_key)
 
 
 def tag_corpus(

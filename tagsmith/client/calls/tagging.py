@@ -33,6 +33,8 @@ def tag(
 
 def tag_text(model: str, text: str, *, tokenizer: TokenizerName | None = None) -> Call[TaggedText]:
     """Tag a text, and find its labelled spans by character, each with a probability."""
+    if not isinstance(text, str):
+        raise TypeError("`text` is one string. Tag several with `tag(model, text=[...], output='spans')`.")
     body = {"model": model, "text": text, "output": "spans", "marginals": True, **given(tokenizer=tokenizer)}
     read = as_model(TagResponse)
 

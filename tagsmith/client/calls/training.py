@@ -1,6 +1,7 @@
-"""Training in one call: files are uploaded, and the spec is put together."""
+"""Training and evaluation in one call: files are uploaded, and the spec is put together."""
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def train(
       `preset` and `templates` are put.
     """
     if isinstance(model, Mapping):
+        if corpus is not None:
+            raise TypeError("The spec names the corpus. Give a spec, or the name of a model and a corpus.")
         return submit({"kind": "train", **model}, idempotency_key=idempotency_key)
     if corpus is None:
         raise TypeError("Give a corpus to train on: the path of a file, or the name or id of a corpus.")
@@ -48,7 +51,33 @@ def train(
         **({"features": features} if features else {}),
         **options,
     }
-    return submit(spec, idempotency_key=idempotency_key)
+    return _submitted(spec, idempotency_key)
+
+
+def evaluate(
+    models: str | Sequence[str],
+    corpus_id: str | Path,
+    *,
+    idempotency_key: str | None = None,
+    **options: Any,
+) -> Generator[Call[Any], Any, Call[Job]]:
+    """Start a job that scores versions on a corpus and tests their differences for significance.
+
+    `models` is one reference or several. `corpus_id` is the path of a file, which is uploaded, else a name or an id.
+    """
+    spec = {
+        "kind": "evaluate",
+        "models": [models] if isinstance(models, str) else list(models),
+        "corpus": (yield from _corpus(corpus_id, _part(idempotency_key, "corpus"))),
+        **options,
+    }
+    return _submitted(spec, idempotency_key)
+
+
+def _submitted(spec: Mapping[str, Any], key: str | None) -> Call[Job]:
+    """Start the job. What the server does not know was not a file, or it would have been uploaded."""
+    hints = {"corpus_not_found": "There is no file of this name either."}
+    return replace(submit(spec, idempotency_key=key), hints=hints)
 
 
 def _part(key: str | None, part: str) -> str | None:
