@@ -4,7 +4,7 @@ import os
 import sys
 
 from tagsmith.core.base.errors import Invalid
-from tagsmith.core.service import logs
+from tagsmith.core.service import data_dir, logs
 from tagsmith.core.service.settings import Settings
 
 
@@ -31,6 +31,7 @@ def start() -> int:
     except Invalid as error:
         sys.stderr.write(f"{error.message}\n")
         return 2
+    data_dir.keep_files_private()
     logs.configure(settings.logging_level)
     limit_threads(settings)
     from tagsmith.worker.main import main  # noqa: PLC0415  # imports numba, see limit_threads

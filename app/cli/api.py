@@ -28,6 +28,7 @@ COLLECT = (50_000, 20, 100)
 
 def serve(settings: Settings, descriptor: int | None) -> int:
     """Serve on the inherited socket `descriptor`, or on a new socket for the configured host and port."""
+    data_dir.keep_files_private()
     data_dir.prepare(settings.data_dir)
     tune_interpreter()
     logs.configure(settings.logging_level)

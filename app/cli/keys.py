@@ -107,6 +107,7 @@ def _scope(text: str) -> Scope:
 @contextmanager
 def _database(settings: Settings) -> Iterator[Database]:
     """Open the database and migrate it to the newest schema: the first key is created before the first start."""
+    data_dir.keep_files_private()
     data_dir.prepare(settings.data_dir)
     migrate.upgrade(settings.database_url)
     database = Database(settings.database_url)

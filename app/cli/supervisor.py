@@ -66,6 +66,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Start the stack, wait for a signal, stop the stack. Return the exit code."""
+        data_dir.keep_files_private()
         data_dir.prepare(self._settings.data_dir)
         with self._rundir.claimed(), listen.opened(self._settings.host, self._settings.port) as listener:
             self._handle_signals()

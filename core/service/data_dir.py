@@ -1,6 +1,8 @@
 """The data directory: created and checked before anything is written to it."""
 
+import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -10,10 +12,22 @@ from tagsmith.core.base.errors import Unavailable
 MIN_FREE_BYTES = 64 << 20
 
 
+#: The directory holds texts, models and hashes of keys.
+_OWNER_ONLY = 0o700
+
+
+def keep_files_private() -> None:
+    """Let only the owner read what this process writes."""
+    os.umask(0o077)
+
+
 def prepare(path: Path) -> None:
     """Create the data directory, or raise Unavailable that says why it cannot be used and what to do."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+        found = path.stat()
+        if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & ~_OWNER_ONLY:
+            path.chmod(_OWNER_ONLY)
         with tempfile.TemporaryFile(dir=path):
             pass
         free = shutil.disk_usage(path).free

@@ -301,6 +301,11 @@ class TestJson:
         response = http.post("/jobs", content=body, headers={"content-type": "application/json"})
         assert_problem(response, 422, "invalid_request", reason="occurs twice")
 
+    @pytest.mark.parametrize("path", ["/jobs", "/tag", "/corpora"])
+    def test_two_media_types_are_refused(self, http: httpx.Client, path: str) -> None:
+        types = [("Content-Type", "application/json"), ("Content-Type", "application/x-ndjson")]
+        assert_problem(http.post(path, content=b"{}", headers=types), 400, "repeated_header")
+
     @pytest.mark.parametrize("path", ["/jobs", "/tag"])
     @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", None])
     def test_another_media_type_is_refused(

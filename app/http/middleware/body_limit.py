@@ -4,6 +4,8 @@ A request can be refused before its body was read. Many clients do not look for 
 only a connection that was reset. So the rest of a refused body is read and dropped, within limits, before the response.
 """
 
+from collections.abc import Iterable
+
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,20 +31,8 @@ class BodyLimiter:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        announced, content_type, more, waits = 0, b"", False, False
-        for name, value in scope["headers"]:
-            if name == b"content-length":
-                # The server refuses a Content-Length that is not a number.
-                announced = int(value) if value.isdigit() else 0
-                more = announced > 0
-            elif name == b"content-type":
-                content_type = value
-            elif name == b"transfer-encoding":
-                more = True
-            elif name == b"expect":
-                # The client sends its body only after "100 Continue", which reading would cause.
-                waits = True
-        limit = self._limit_bytes(policy_of(scope), content_type)
+        announced, content_type, more, waits = _framing(scope["headers"])
+        limit = self._limit_bytes(policy_of(scope), content_type or b"")
         received = 0
 
         async def counted() -> Message:
@@ -60,7 +50,9 @@ class BodyLimiter:
                 await _drop(receive)
             await send(message)
 
-        if announced > limit:
+        if content_type is None:
+            await problems.from_error(scope, _two_types())(scope, receive, sent)
+        elif announced > limit:
             await problems.from_error(scope, _too_large(limit))(scope, receive, sent)
         else:
             await self.app(scope, counted, sent)
@@ -73,6 +65,31 @@ class BodyLimiter:
             return self._json_bytes
         media_type = content_type.decode("latin-1").partition(";")[0].strip().lower()
         return self._upload_bytes if media_type == policy.streamed_type else self._json_bytes
+
+
+def _framing(headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, bytes | None, bool, bool]:
+    """Return what headers say of a body: announced bytes, media type, whether it comes, whether the client waits.
+
+    The media type is None if there are two: the limit would go by one, and the reader by the other.
+    """
+    announced, types, more, waits = 0, list[bytes](), False, False
+    for name, value in headers:
+        if name == b"content-length":
+            # The server refuses a Content-Length that is not a number.
+            announced = int(value) if value.isdigit() else 0
+            more = announced > 0
+        elif name == b"content-type":
+            types.append(value)
+        elif name == b"transfer-encoding":
+            more = True
+        elif name == b"expect":
+            # The client sends its body only after "100 Continue", which reading would cause.
+            waits = True
+    return announced, None if len(types) > 1 else b"".join(types), more, waits
+
+
+def _two_types() -> problems.Malformed:
+    return problems.Malformed("The request has two Content-Type headers. Send one.", code="repeated_header")
 
 
 async def _drop(receive: Receive) -> None:

@@ -129,6 +129,7 @@ def migrate(options: DataOptions) -> int:
     from tagsmith.core.service import data_dir  # noqa: PLC0415
     from tagsmith.core.store import migrate as migration  # noqa: PLC0415
 
+    data_dir.keep_files_private()
     data_dir.prepare(settings.data_dir)
     migration.upgrade(settings.database_url)
     return 0

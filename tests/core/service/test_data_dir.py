@@ -17,6 +17,14 @@ def test_a_missing_directory_is_created_with_its_parents(tmp_path: Path) -> None
     assert os.listdir(tmp_path / "a" / "b") == []
 
 
+def test_only_the_owner_reads_the_directory(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.mkdir(mode=0o755)
+    for path in (new, old):
+        data_dir.prepare(path)
+        assert path.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_directory_that_cannot_be_created_or_written_is_named_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "below", Path("/proc/no-such-directory")):
