@@ -93,8 +93,11 @@ class Serving:
             targets: dict[str, Target] = {}
             complete = True
             for reference, old in list(self._targets.items()):
+                # A reference whose model was evicted is idle. It is forgotten, and resolved again by its next request.
+                if not self._cache.is_open(old.sha256):
+                    continue
                 new = references.find(found, references.parse(reference, POINTER))
-                if new is not None and not await self._opened(new):
+                if new is not None and new != old and not await self._opened(new):
                     new, complete = old, False
                 if new is not None:
                     targets[reference] = new

@@ -65,6 +65,11 @@ class ModelCache(Generic[T]):
             self._opened.move_to_end(sha256)
             return opened.model
 
+    def is_open(self, sha256: str) -> bool:
+        """Whether the model is open. This does not count as a use of it."""
+        with self._lock:
+            return sha256 in self._opened
+
     def load(self, sha256: str, fetch: Fetch) -> T:
         """Return the model, from memory, from disk, or from `fetch`. Blocks; call it in a thread."""
         found = self.peek(sha256)

@@ -19,6 +19,10 @@ from tests.services import RedisServer, wait_until
 
 SENTENCE = [["Rockwell", "NNP"], ["said", "VBD"]]
 FOLLOW_S = 2.0
+NEW = NewVersion(
+    objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
+    seed=1, code_version="test", job_id=None,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +30,9 @@ def two_versions(database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     """A model with two versions that answer with different labels; its name."""
     folder = tmp_path_factory.mktemp("models")
     database = Database(database_url)
-    new = NewVersion(
-        objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
-        seed=1, code_version="test", job_id=None,
-    )  # fmt: skip
     for mark in ("v1", "v2"):
         with database.write() as conn:
-            models.publish(conn, "chunker", new, [samples.model_file(mark, folder / mark)])
+            models.publish(conn, "chunker", NEW, [samples.model_file(mark, folder / mark)])
     database.dispose()
     return "chunker"
 
@@ -116,16 +116,37 @@ def test_tagging_goes_on_while_redis_is_away(
         assert client.tag(two_versions, [SENTENCE]).version == 2
 
 
+def test_an_alias_moves_as_fast_however_many_references_were_used_before(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database(database_url)
+    file = samples.model_file("v1", tmp_path / "file")
+    with database.write() as conn:
+        for i in range(30):
+            # Distinct files: each is a model of its own in the cache.
+            models.publish(conn, f"many-{i}", NEW, [samples.model_file(f"m{i}", tmp_path / f"m{i}")])
+        models.publish(conn, "many-0", NEW, [samples.model_file("second", tmp_path / "second")])
+    database.dispose()
+    room = 3 * len(file)
+    settings = Settings(data_dir=tmp_path / "data", database_url=database_url, model_cache_bytes=room)
+    with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
+        for i in reversed(range(30)):
+            client.tag(f"many-{i}", [SENTENCE])
+        cache = server.app.state.runtime.tagging.serving._cache
+        before = cache.usage.misses
+        client.promote("many-0", 1)
+        assert client.tag("many-0", [SENTENCE]).version == 1
+        # One model is opened for the alias that moved, and none for the others.
+        assert cache.usage.misses - before == 1
+        assert client.tag("many-29", [SENTENCE]).version == 1
+
+
 def test_a_moved_alias_whose_model_cannot_be_opened_keeps_the_old_one(
     database_url: str, two_versions: str, tmp_path: Path
 ) -> None:
     database = Database(database_url)
-    new = NewVersion(
-        objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
-        seed=1, code_version="test", job_id=None,
-    )  # fmt: skip
     with database.write() as conn:
-        broken = models.publish(conn, two_versions, new, [b"no model file at all"]).version
+        broken = models.publish(conn, two_versions, NEW, [b"no model file at all"]).version
     database.dispose()
     settings = Settings(data_dir=tmp_path, database_url=database_url)
     with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
