@@ -13,7 +13,7 @@ from tagsmith.app.cli.console import Console
 from tagsmith.app.cli.rundir import RunDir
 
 MIN_RESTART_DELAY_S = 0.5
-MAX_RESTART_DELAY_S = 30.0
+MAX_RESTART_DELAY_S = 5.0
 #: A child that ran this long counts as healthy: after its next death the delay is the shortest one again.
 HEALTHY_AFTER_S = 30.0
 #: Longer lines are forwarded in pieces, so that output without newlines cannot fill the supervisor's memory.

@@ -15,10 +15,22 @@ from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.service.settings import Settings
 
 
-def make(code: str, output: io.StringIO, rundir: RunDir | None = None, stop_timeout_s: float = 5.0) -> Child:
+class Shown(Console):
+    """A console that tells what it shows."""
+
+    def __init__(self) -> None:
+        self.text = io.StringIO()
+        super().__init__(self.text)
+
+    def getvalue(self) -> str:
+        self.flush()
+        return self.text.getvalue()
+
+
+def make(code: str, output: Shown, rundir: RunDir | None = None, stop_timeout_s: float = 5.0) -> Child:
     environment = Settings.from_env({}).child_environment()
     spec = ChildSpec("probe", (sys.executable, "-c", code), environment, stop_timeout_s)
-    return Child(spec, Console(output), rundir)
+    return Child(spec, output, rundir)
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
@@ -29,14 +41,14 @@ async def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
 
 
 def test_each_line_of_a_child_is_passed_on_with_its_name() -> None:
-    output = io.StringIO()
+    output = Shown()
     child = make("print('one\\ntwo'); print('no newline', end='')", output)
     assert asyncio.run(child.run_once()) == 0
     assert output.getvalue() == "probe    | one\nprobe    | two\nprobe    | no newline\n"
 
 
 def test_a_line_without_end_is_passed_on_in_pieces_and_loses_nothing() -> None:
-    output = io.StringIO()
+    output = Shown()
     child = make("print('x' * 300_000)", output)
     assert asyncio.run(child.run_once()) == 0
     lines = output.getvalue().splitlines()
@@ -46,7 +58,7 @@ def test_a_line_without_end_is_passed_on_in_pieces_and_loses_nothing() -> None:
 
 def test_a_dead_child_is_started_again_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "MIN_RESTART_DELAY_S", 0.05)
-    output = io.StringIO()
+    output = Shown()
 
     async def play() -> None:
         child = make("raise SystemExit(3)", output)
@@ -60,7 +72,7 @@ def test_a_dead_child_is_started_again_with_growing_pauses(monkeypatch: pytest.M
 
 
 def test_a_child_that_ignores_sigterm_is_killed_at_its_deadline() -> None:
-    output = io.StringIO()
+    output = Shown()
     code = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "print('ready', flush=True); time.sleep(3600)"
@@ -79,7 +91,7 @@ def test_a_child_that_ignores_sigterm_is_killed_at_its_deadline() -> None:
 
 
 def test_killing_a_child_takes_the_processes_it_started(tmp_path: Path) -> None:
-    output = io.StringIO()
+    output = Shown()
     code = (
         "import subprocess, sys, time;"
         "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
@@ -102,7 +114,7 @@ def test_killing_a_child_takes_the_processes_it_started(tmp_path: Path) -> None:
 
 
 def test_the_pid_file_is_there_exactly_as_long_as_the_child(tmp_path: Path) -> None:
-    output = io.StringIO()
+    output = Shown()
     rundir = RunDir(tmp_path)
     pid_file = tmp_path / "run" / "probe.pid"
 
