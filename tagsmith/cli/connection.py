@@ -1,5 +1,7 @@
 """The server behind a command, and how references are resolved: files, names, short ids."""
 
+import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Uploads and the first request to a model that is not loaded take a while. Nothing takes longer than this.
 TIMEOUT_S = 60.0
+#: The name of a corpus that is read from there.
+STANDARD_INPUT = "stdin"
 FORBIDDEN, NOT_FOUND, UNPROCESSABLE = 403, 404, 422
 
 
@@ -52,8 +56,10 @@ def given_corpus(
 ) -> "CorpusInfo":
     """Upload what is a file; find what is not."""
     path = Path(reference)
-    if path.is_file():
+    if path.is_file() or reference == "-":
         return uploaded(client, path, format, options, name)
+    if path.is_dir():
+        raise CommandError(f"{reference} is a folder. Give a file.")
     if "/" in reference or path.suffix in recognition.SUFFIXES:
         raise CommandError(f"There is no file {reference}.")
     from tagsmith.client import ApiError  # noqa: PLC0415
@@ -73,10 +79,27 @@ def uploaded(
     options: dict[str, str],
     name: str | None = None,
 ) -> "CorpusInfo":
-    """Upload a file. The server recognises its format if it is not given."""
+    """Upload a file, unless the newest upload of its name is the same. The server recognises its format."""
     from tagsmith.client.files import corpus_name  # noqa: PLC0415
 
-    return client.upload(path, name or corpus_name(path), format, options)
+    if str(path) == "-":
+        return client.upload(sys.stdin.buffer.read(), name or STANDARD_INPUT, format, options)
+    name = name or corpus_name(path)
+    newest = next(client.corpora(name=name), None)
+    if newest is not None and newest.sha256 == _sha256(path):
+        read = client.inspect(path, name, format or "auto", options)
+        if (read.format, read.options) == (newest.format, newest.options):
+            return newest
+    return client.upload(path, name, format, options)
+
+
+def _sha256(path: Path) -> str:
+    """Return the checksum of the text after decompression."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in recognition.decoded(file):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def version_of(client: "Client", reference: str) -> tuple[str, int]:

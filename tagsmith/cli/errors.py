@@ -1,5 +1,6 @@
 """Errors as one sentence, the places that are wrong, and what to do. A traceback is a bug."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,14 @@ USER_ERROR = 2
 FAILURE = 1
 INTERRUPTED = 130
 
+#: Parameters in messages of the API, and what the command line has instead.
+_OPTIONS = (
+    (re.compile(r"set the option repair=true"), "give --repair"),
+    (re.compile(r"the option repair=true"), "--repair"),
+    (re.compile(r"\bformat=(\w+)"), r"--format \1"),
+    (re.compile(r"with force\b"), "with --force"),
+    (re.compile(r'send "force": true with a reason'), "give --force and --reason"),
+)
 #: The most places that are shown.
 MAX_PLACES = 10
 
@@ -86,7 +95,7 @@ def _of_core(error: Exception) -> Shown | None:
         )
         for fault in error.faults
     ]
-    return Shown(_sentence(str(error.message)), _limited(places))
+    return Shown(_in_options(_sentence(str(error.message))), _limited(places))
 
 
 def _of_files(error: Exception) -> Shown | None:
@@ -150,7 +159,7 @@ def _problem(error: "ApiError") -> Shown:
     if internal and error.request_id:
         places.append(f"request {error.request_id}")
     message = _sentence(error.detail)
-    return Shown(message, _limited(places), FAILURE if internal else USER_ERROR)
+    return Shown(_in_options(message), _limited(places), FAILURE if internal else USER_ERROR)
 
 
 def _place(location: Mapping[str, Any]) -> str:
@@ -164,8 +173,15 @@ def _place(location: Mapping[str, Any]) -> str:
     if location.get("line"):
         parts.append(f"line {location['line']:,}")
     where = ", ".join(parts)
-    detail = str(location.get("detail", ""))
+    detail = _in_options(str(location.get("detail", "")))
     return f"{where}: {detail}" if where else detail
+
+
+def _in_options(text: str) -> str:
+    """Return a message of the API with the options of the command line instead of parameters."""
+    for parameter, option in _OPTIONS:
+        text = parameter.sub(option, text)
+    return text
 
 
 def _limited(places: Sequence[str]) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ def console(*, stderr: bool = False) -> "Console":
         width=width,
         highlight=False,
         markup=True,
+        emoji=False,
         soft_wrap=False,
         no_color=bool(os.environ.get("NO_COLOR")) or None,
     )

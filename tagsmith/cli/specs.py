@@ -8,7 +8,6 @@ from typing import Any
 from tagsmith.cli import complete
 from tagsmith.cli.errors import CommandError, unknown
 from tagsmith.cli.options import FeatureOptions
-from tagsmith.core.base.suggest import did_you_mean
 
 DEFAULT_TRAINER = "sgd-l1"
 
@@ -58,8 +57,8 @@ def checked_trainer(kind: str) -> str:
 
 
 def _check_name(what: str, name: str, known: Sequence[str], hint: str = "") -> None:
-    """Refuse a misspelt name. A server may know more names than this program, so others are left to it."""
-    if name not in known and did_you_mean(name, known) is not None:
+    """Refuse an unknown name."""
+    if name not in known:
         raise unknown(what, name, known, hint)
 
 

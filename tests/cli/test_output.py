@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tagsmith.cli import complete, options, output
+from tagsmith.cli import complete, errors, options, output
+from tagsmith.client import ApiError
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.features.presets import PRESETS
 from tagsmith.core.learn.trainers.registry import SPECS
@@ -84,3 +85,28 @@ def test_completion_knows_all_trainers_presets_and_formats_without_importing_the
 
 def test_the_default_alias_is_that_of_the_api() -> None:
     assert options.DEFAULT_ALIAS == DEFAULT_ALIAS
+
+
+def test_codes_of_emoji_and_markup_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "x:heart:y[bold]"
+    output.say(output.escaped(name))
+    output.print_table(["NAME"], [[output.escaped(name)]])
+    assert capsys.readouterr().out.splitlines() == [name, "NAME", name]
+
+
+@pytest.mark.parametrize(
+    ("detail", "says"),
+    [
+        ("Correct the labels, or set the option repair=true.", "Correct the labels, or give --repair."),
+        (
+            "Pack pairs of .txt and .ann files for format=brat.",
+            "Pack pairs of .txt and .ann files for --format brat.",
+        ),
+        ("Repeat with force to delete it.", "Repeat with --force to delete it."),
+        ('Choose, or send "force": true with a reason.', "Choose, or give --force and --reason."),
+    ],
+)
+def test_messages_have_the_options_of_the_command_line(detail: str, says: str) -> None:
+    found = errors.shown(ApiError(422, {"code": "x", "detail": detail}))
+    assert found is not None
+    assert found.message == says

@@ -62,7 +62,7 @@ def test_three_commands_lead_from_a_file_to_a_tagged_sentence(
     assert re.search(
         r"^Done in .*: cli-three:1 +dev F1 100\.00 \((PER|LOC) 100\.0, (LOC|PER) 100\.0\)", said, re.MULTILINE
     )
-    assert 'Try it:    echo "Some text" | tagsmith tag cli-three' in lines
+    assert 'Try it:    echo "Some text" | tagsmith tag cli-three:1' in lines
     assert run.ok("models", "promote", "cli-three:1") == "cli-three@champion: v1\n"
     tagged = run.ok("tag", "cli-three", stdin=TEXT)
     assert [line.split("\t")[:2] for line in tagged.splitlines()] == [
@@ -353,7 +353,20 @@ def test_doctor_finds_the_server_ready(run: CommandRunner, stack: BackgroundStac
             ["train", "{corpus}", "--model", "m", "--trainer", "lbgfs"],
             "There is no trainer lbgfs; did you mean lbfgs? `tagsmith trainers` lists all",
         ),
-        (["train", "{corpus}", "--model", "M!"], "model: "),
+        (["train", "{corpus}", "--model", "M!"], "--model M!: Names use lower-case letters"),
+        (["train", "{corpus}", "--model", "m", "--trainer", "qqqqq"], "There is no trainer qqqqq. Known: "),
+        (["train", "/tmp", "--model", "m"], "/tmp is a folder. Give a file."),
+        (["models", "show", "cli-people:abc"], "cli-people:abc: the version must be a number"),
+        (["models", "show", ".."], "Names use lower-case letters"),
+        (["corpora", "rm", ".."], "There is no corpus .."),
+        (["jobs", "cancel", ".."], "There is no job .."),
+        (
+            ["models", "history", "cli-people:1"],
+            "cli-people:1 is a version. Give the model, cli-people, or an",
+        ),
+        (["models", "rollback", "cli-people:1"], "cli-people:1 is a version."),
+        (["models", "rm", "cli-people:1", "--force"], "--force deletes whole models."),
+        (["tag", "cli-people", "--tokenizer", "{{"], "--tokenizer { is not valid JSON"),
         (["train", "{corpus}", "--model", "m", "--set", "trainer.kind=sgdd"], "did you mean `sgd`"),
         (["train", "{corpus}", "--model", "m", "--option", "labels=iob9"], "labels: "),
         (["tag", "cli-nobody"], "There is no model cli-nobody."),
@@ -467,6 +480,55 @@ def test_help_and_version_import_neither_numba_nor_the_server_nor_httpx() -> Non
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "tagsmith 0.1.0" in done.stdout
+
+
+def test_the_same_file_is_uploaded_once(run: CommandRunner, tmp_path: Path) -> None:
+    path = tmp_path / "cli-once.conll"
+    path.write_text(people(8))
+    first = json.loads(run.ok("corpora", "push", path, "--json"))
+    run.ok("train", path, "--model", "cli-once", "--passes", "1")
+    assert run("train", path, "--model", "cli-once", "--set", "trainer.l1=-1").code == 2
+    assert json.loads(run.ok("corpora", "push", path, "--json")) == first
+    other = json.loads(run.ok("corpora", "push", path, "--option", "labels=bioes", "--json"))
+    assert (first["number"], other["number"]) == (1, 2)
+    path.write_text(people(12))
+    assert json.loads(run.ok("corpora", "push", path, "--json"))["number"] == 3
+
+
+def test_what_was_stored_before_a_failure_is_printed(run: CommandRunner, tmp_path: Path) -> None:
+    good, bad = tmp_path / "cli-good.conll", tmp_path / "cli-bad.conll"
+    good.write_text(people(4))
+    bad.write_text("a B\na b C\n")
+    ran = run("corpora", "push", good, bad, "--json")
+    assert ran.code == 2
+    assert [each["name"] for each in json.loads(ran.out)] == ["cli-good"]
+
+
+def test_a_corpus_comes_from_standard_input(run: CommandRunner, tmp_path: Path) -> None:
+    run.ok("train", "-", "--model", "cli-stdin", "--passes", "1", stdin=people(8))
+    run.ok("models", "export", "cli-stdin:1", "-o", tmp_path / "served")
+    run.ok("train", "--local", "-", "--model", tmp_path / "local", "--passes", "1", stdin=people(8))
+    assert (tmp_path / "served").read_bytes() == (tmp_path / "local").read_bytes()
+
+
+def test_aliases_are_named_with_the_model(run: CommandRunner, trained: str) -> None:
+    assert "Created the alias canary." in run.ok("models", "promote", f"{trained}:1", "--alias", "canary")
+    assert "Created" not in run.ok("models", "promote", f"{trained}:2", "--alias", "canary")
+    assert run.ok("models", "rollback", f"{trained}@canary") == f"{trained}@canary: v2 -> v1\n"
+    assert run.ok("models", "history", f"{trained}@canary").count("canary") == 1
+
+
+def test_a_pattern_splits_text_on_a_server(run: CommandRunner, trained: str) -> None:
+    pattern = json.dumps({"pattern": "[a-z]+|[A-Z]"})
+    made = json.loads(run.ok("tag", trained, "--tokenizer", pattern, "--json", stdin="Ada wrote"))
+    assert made["tokens"] == ["A", "da", "wrote"]
+
+
+def test_doctor_reports_a_named_server_that_is_away(run: CommandRunner) -> None:
+    ran = run("doctor", "--url", "http://127.0.0.1:1")
+    assert ran.code == 1
+    assert "server http://127.0.0.1:1;" in ran.out
+    assert "Everything is fine" not in ran.out
 
 
 def test_jobs_and_models_are_deleted(run: CommandRunner, corpus_file: Path) -> None:

@@ -157,7 +157,9 @@ def test_a_fitted_estimator_becomes_a_version_that_tags(client: Client, server: 
 
 
 def test_a_missing_corpus_is_no_file_either(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"There is no file of this name either\.\n.*There is no corpus god\.conll"):
+    with pytest.raises(
+        ApiError, match=r"There is no file of this name either\.\n.*There is no corpus god\.conll"
+    ):
         client.train("chunker", "god.conll")
     with pytest.raises(TypeError, match="The spec names the corpus"):
         client.train({"model": "chunker", "corpus": "a"}, "people")

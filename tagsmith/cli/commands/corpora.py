@@ -74,15 +74,18 @@ def push(options: PushOptions) -> int:
         raise CommandError("--name names one corpus. Give one file.")
     format_options = specs.options_of(options.format_options, repair=options.repair)
     made = []
-    with connected(options.url) as client:
-        for path in options.files:
-            corpus = uploaded(client, path, options.format, format_options, options.name)
-            made.append(corpus)
-            if not options.as_json:
-                print_read(str(path), corpus, client.report(corpus.id))
-    if options.as_json:
-        output.print_json(made[0] if len(made) == 1 else made)
-    elif len(made) == 1:
+    try:
+        with connected(options.url) as client:
+            for path in options.files:
+                corpus = uploaded(client, path, options.format, format_options, options.name)
+                made.append(corpus)
+                if not options.as_json:
+                    print_read(str(path), corpus, client.report(corpus.id))
+    finally:
+        # What was stored before a failure is reported too.
+        if options.as_json and made:
+            output.print_json(made[0] if len(options.files) == 1 else made)
+    if len(made) == 1 and not options.as_json:
         name = output.escaped(made[0].name)
         output.say(f"[dim]Train on it:[/]  tagsmith train {name} --model NAME")
     return 0
@@ -100,11 +103,10 @@ def show_all(options: ListCorporaOptions) -> int:
     if options.as_json:
         output.print_json(found)
         return 0
-    headers = ["NAME", "ID", "FORMAT", "SENTENCES", "TOKENS", "LABELS", "UPLOADED"]
+    headers = ["NAME", "FORMAT", "SENTENCES", "TOKENS", "LABELS", "UPLOADED"]
     rows = [
         [
             output.escaped(_numbered(corpus)),
-            output.short_id(corpus.id),
             corpus.format,
             f"{corpus.sentences:,}",
             f"{corpus.tokens:,}",
@@ -114,7 +116,7 @@ def show_all(options: ListCorporaOptions) -> int:
         for corpus in found
     ]
     empty = "No corpus yet. Upload one: tagsmith corpora push data.conll"
-    output.print_table(headers, rows, right=headers[3:6], empty=empty)
+    output.print_table(headers, rows, right=headers[2:5], empty=empty)
     return 0
 
 

@@ -56,10 +56,16 @@ def doctor(options: DoctorOptions) -> int:
             output.say(f"{MARKS[each.verdict]} {each.name:<10} {output.escaped(each.found)}")
             if each.remedy:
                 output.say(f"  {'':<10} [bold]{output.escaped(each.remedy)}[/]")
-        wrong = sum(each.verdict == "error" for each in findings)
         output.say()
-        output.say("Everything is fine." if not wrong else f"{wrong} problem{'s' * (wrong > 1)} to solve.")
+        output.say(_summary([each.verdict for each in findings]))
     return FAILURE if any(each.verdict == "error" for each in findings) else 0
+
+
+def _summary(verdicts: list[Verdict]) -> str:
+    errors, warnings = verdicts.count("error"), verdicts.count("warning")
+    if errors:
+        return f"{errors} problem{'s' * (errors > 1)} to solve."
+    return f"No problem, {warnings} warning{'s' * (warnings > 1)}." if warnings else "Everything is fine."
 
 
 def _findings(options: DoctorOptions) -> Iterator[Finding]:
@@ -72,7 +78,7 @@ def _findings(options: DoctorOptions) -> Iterator[Finding]:
     if all(find_spec(name) for name in SERVER):
         yield _tried("database", lambda: _database(options))
         yield _tried("redis", lambda: _redis(options))
-    yield _tried("config", _config)
+    yield _tried("config", lambda: _config(options))
     yield from _server(options)
 
 
@@ -175,8 +181,8 @@ def _redis(options: DoctorOptions) -> Finding:
     return Finding("redis", "ok", where)
 
 
-def _config() -> Finding:
-    url, key = config.chosen_url(None), config.chosen_key()
+def _config(options: DoctorOptions) -> Finding:
+    url, key = config.chosen_url(options.url), config.chosen_key()
     where = f"{config.path()}" if config.path().is_file() else "no config file"
     return Finding("config", "ok", f"{where}; server {url}; {'a key is set' if key else 'no key'}")
 
@@ -197,7 +203,8 @@ def _server(options: DoctorOptions) -> Iterator[Finding]:
     except httpx.HTTPError:
         yield Finding(
             "answers",
-            "warning",
+            # Nobody said that there should be a server at the default address.
+            "error" if options.url or config.named_url() else "warning",
             f"nothing answers at {url}",
             "Start a server with `tagsmith up`, or use --local.",
         )

@@ -47,7 +47,7 @@ class ShowModelOptions(LocalOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AliasOptions(ModelOptions):
+class AliasOptions(ServerOptions):
     """A command that moves an alias."""
 
     alias: Annotated[str, typer.Option(metavar="NAME", help="The alias to move.")] = DEFAULT_ALIAS
@@ -57,7 +57,16 @@ class AliasOptions(ModelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromoteOptions(AliasOptions):
+class AliasedModelOptions(ServerOptions):
+    """A command for an alias of a model."""
+
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="name or name@alias.", autocompletion=complete.models)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromoteOptions(ModelOptions, AliasOptions):
     """Options of `models promote`."""
 
     force: Annotated[
@@ -66,14 +75,14 @@ class PromoteOptions(AliasOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollbackOptions(AliasOptions):
+class RollbackOptions(AliasedModelOptions, AliasOptions):
     """Options of `models rollback`."""
 
     steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Moves to undo (1).")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryOptions(ListOptions, ModelOptions):
+class HistoryOptions(AliasedModelOptions, ListOptions):
     """Options of `models history`."""
 
     alias: Annotated[str, typer.Option(metavar="NAME", help="Whose moves to list.")] = DEFAULT_ALIAS
@@ -117,7 +126,7 @@ class ImportOptions(ServerOptions):
 class RemoveModelOptions(ModelOptions):
     """Options of `models rm`."""
 
-    force: Annotated[bool, typer.Option("--force", help="Also drop its aliases.")] = False
+    force: Annotated[bool, typer.Option("--force", help="Delete a model although it has aliases.")] = False
 
 
 def show_all(options: ListOptions) -> int:
@@ -174,6 +183,8 @@ def promote(options: PromoteOptions) -> int:
         return 0
     old = f"v{before} -> " if before else ""
     output.say(f"{output.escaped(name)}@{output.escaped(options.alias)}: {old}[bold]v{alias.version}[/]")
+    if before is None and options.alias != DEFAULT_ALIAS:
+        output.say(f"Created the alias {output.escaped(options.alias)}.")
     if before and before != alias.version:
         output.say(f"[dim]Back:[/]  tagsmith models rollback {name}")
     return 0
@@ -181,27 +192,28 @@ def promote(options: PromoteOptions) -> int:
 
 def rollback(options: RollbackOptions) -> int:
     """Return an alias to the version before."""
+    model, name = _alias_of(options.model, options.alias)
     with connected(options.url) as client:
-        before = client.alias(options.model, options.alias).version
-        alias = client.rollback(options.model, options.alias, reason=options.reason, steps=options.steps)
+        before = client.alias(model, name).version
+        alias = client.rollback(model, name, reason=options.reason, steps=options.steps)
     if options.as_json:
         output.print_json(alias)
     else:
-        name = f"{output.escaped(options.model)}@{output.escaped(options.alias)}"
-        output.say(f"{name}: v{before} -> [bold]v{alias.version}[/]")
+        output.say(f"{output.escaped(model)}@{output.escaped(name)}: v{before} -> [bold]v{alias.version}[/]")
     return 0
 
 
 def history(options: HistoryOptions) -> int:
     """List the moves of an alias, newest first: when, who, why."""
+    model, name = _alias_of(options.model, options.alias)
     with connected(options.url) as client:
-        moves = client.history(options.model, options.alias)[: options.limit]
+        moves = client.history(model, name)[: options.limit]
     if options.as_json:
         output.print_json(moves)
         return 0
     rows = [
         [
-            output.escaped(options.alias) if number == 0 else "",
+            output.escaped(name) if number == 0 else "",
             str(move.seq),
             output.when(move.at, dates=options.dates),
             move.action,
@@ -295,14 +307,20 @@ def import_file(options: ImportOptions) -> int:
 
 def remove(options: RemoveModelOptions) -> int:
     """Delete a version (name:3) or a model with all versions (name)."""
-    name, colon, number = options.model.partition(":")
+    deleted = options.model
     with connected(options.url) as client:
-        if colon:
-            client.delete_version(*version_of(client, options.model))
+        if ":" in options.model or "@" in options.model:
+            if options.force:
+                raise CommandError(
+                    "--force deletes whole models. To delete a served version, move its aliases first."
+                )
+            name, number = version_of(client, options.model)
+            client.delete_version(name, number)
+            deleted = f"{name}:{number}"
         else:
-            client.delete_model(name, force=options.force)
+            client.delete_model(options.model, force=options.force)
     if not options.as_json:
-        output.say(f"Deleted {output.escaped(name)}{colon}{number}.")
+        output.say(f"Deleted {output.escaped(deleted)}.")
     return 0
 
 
@@ -312,6 +330,17 @@ def _field_name(pointer: str) -> str:
 
 def _value(value: object) -> str:
     return "-" if value is None else output.escaped(value)
+
+
+def _alias_of(reference: str, option: str) -> tuple[str, str]:
+    """Return model and alias of `name@alias`, else of `name` and the option."""
+    name, at, alias = reference.partition("@")
+    if ":" in name:
+        model = name.partition(":")[0]
+        raise CommandError(
+            f"{reference} is a version. Give the model, {model}, or an alias, {model}@{option}."
+        )
+    return name, alias if at else option
 
 
 def _exact_version(client: "Client", reference: str) -> tuple[str, int]:

@@ -73,7 +73,7 @@ class TagCommandOptions(LocalOptions):
     ] = None
     tokenizer: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="words, blanks or characters; default: that of the model."),
+        typer.Option(metavar="NAME", help="words, blanks, characters or JSON; default: that of the model."),
     ] = None
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: standard output.")
@@ -240,7 +240,7 @@ class ServerEngine:
         self._options: dict[str, Any] = {"output": OUTPUTS[plan.format]}
         if plan.with_probabilities:
             self._options["marginals"] = True
-        self._tokenizer = {} if plan.tokenizer is None else {"tokenizer": plan.tokenizer}
+        self._tokenizer = {} if plan.tokenizer is None else {"tokenizer": _tokenizer_of(plan.tokenizer)}
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
         """Tag sentences of columns."""
@@ -289,6 +289,14 @@ class ServerEngine:
         response = self._client.tag(self._model, **given, **self._options)
         self._model = f"{response.model}:{response.version}"
         return response
+
+
+def _tokenizer_of(text: str) -> Any:
+    """Return the name of a tokenizer, or the object that a text is."""
+    try:
+        return json.loads(text) if text.startswith("{") else text
+    except ValueError as error:
+        raise CommandError(f"--tokenizer {text} is not valid JSON: {error}.") from None
 
 
 def _entry(response: "TagResponse", i: int, rows: Rows) -> TaggedSentence:

@@ -1,5 +1,6 @@
 """`train`: train a model from a labelled file or a corpus of the server."""
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ class TrainCommandOptions(WaitOptions, TrainerOptions, InputOptions, LocalOption
         str,
         typer.Argument(
             metavar="CORPUS",
-            help="A labelled file, or a corpus of the server.",
+            help="A labelled file, - for standard input, or a corpus of the server.",
             autocompletion=complete.corpora,
         ),
     ]
@@ -98,6 +99,7 @@ def train(options: TrainCommandOptions) -> int:
                 live=live,
             )
         )
+    _check_name(model)
     with connected(options.url) as client:
         posted = _posted(client, options, spec, format_options) | {"kind": "train", "model": model}
         if options.promote:
@@ -106,6 +108,14 @@ def train(options: TrainCommandOptions) -> int:
         if options.detach:
             return following.detached(job, as_json=options.as_json)
         return following.followed(client, job, as_json=options.as_json, live=live)
+
+
+def _check_name(model: str) -> None:
+    """Refuse what cannot be the name of a model before anything is uploaded."""
+    from tagsmith.core.base import names  # noqa: PLC0415
+
+    if re.fullmatch(names.NAME_PATTERN, model) is None:
+        raise CommandError(f"--model {model}: {names.wrong_name(model)}")
 
 
 def _posted(

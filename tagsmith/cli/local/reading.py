@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagsmith.cli import recognition
+from tagsmith.cli import inputs, recognition
 from tagsmith.cli.errors import CommandError
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.corpus.corpus import Corpus
@@ -26,7 +26,9 @@ class ReadCorpus:
 
 def read(path: Path, format: str | None, options: Mapping[str, str]) -> ReadCorpus:  # noqa: A002
     """Read a labelled file. Its format is recognised if it is not given."""
-    if not path.is_file():
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder. Give a file.")
+    if not path.exists() and str(path) != "-":
         raise CommandError(f"There is no file {path}.")
     reader = formats.reader(
         format or formats.AUTO,
@@ -35,7 +37,7 @@ def read(path: Path, format: str | None, options: Mapping[str, str]) -> ReadCorp
         options=dict(options),
     )
     try:
-        with path.open("rb") as file:
+        with inputs.opened(path) as file:
             for block in recognition.decoded(file):
                 reader.feed(block)
         corpus = reader.finish()

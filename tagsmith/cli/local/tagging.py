@@ -169,8 +169,7 @@ class LocalEngine:
         try:
             return tokenizer_of(self.tagger, self.tokenizer)
         except Invalid as error:
-            remedy = "Give --input columns." if self.tagger.columns else "Give NDJSON."
-            raise Invalid(f"{error.message} {remedy}", code=error.code) from None
+            raise Invalid(f"{error.message} Only models of words take text.", code=error.code) from None
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
         if "tokens" in value:

@@ -47,17 +47,19 @@ def print_next_steps(result: Mapping[str, Any], *, takes_text: bool) -> None:
         serve = ("Undo it:", f"tagsmith models rollback {name}{alias}")
     else:
         serve = ("Serve it:", f"tagsmith models promote {name}:{result['version']}")
+    # The name alone is the version that is served.
+    reference = f"{name}:{result['version']}"
     if takes_text:
         print_steps(
-            ("Try it:", f'echo "Some text" | tagsmith tag {name}'),
+            ("Try it:", f'echo "Some text" | tagsmith tag {reference}'),
             serve,
-            ("See why:", f'tagsmith explain {name} "Some text"'),
+            ("See why:", f'tagsmith explain {reference} "Some text"'),
         )
     else:
         print_steps(
-            ("Try it:", f"tagsmith tag {name} < columns.txt"),
+            ("Try it:", f"tagsmith tag {reference} < columns.txt"),
             serve,
-            ("Look inside:", f"tagsmith models show {name}"),
+            ("Look inside:", f"tagsmith models show {reference}"),
         )
 
 
