@@ -21,7 +21,7 @@ from tagsmith.core.service import messages, tracing
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import migrate
 from tagsmith.core.store.engine import Database
-from tagsmith.worker import reaper, run, tasks
+from tagsmith.worker import reaper, run, scratch, tasks
 from tagsmith.worker.celery_app import Worker, create_celery, sender
 from tagsmith.worker.context import Context, Runner
 
@@ -51,6 +51,8 @@ def main(settings: Settings, runners: Mapping[str, Runner] | None = None) -> int
         runners=run.runners() if runners is None else runners,
         tracing=tracing.started("tagsmith-worker"),
     )
+    if left := scratch.remove_leftovers():
+        _log.info("removed the files of workers that are gone", extra={"folders": left})
     _wait_for_schema(context.db)
     if runners is None:
         # Most jobs use this trainer. The first job that uses another trainer compiles its kernels.

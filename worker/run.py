@@ -3,12 +3,10 @@
 import contextlib
 import logging
 import secrets
-import tempfile
 import time
 from collections.abc import Callable
 from enum import Enum, auto
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
@@ -22,6 +20,7 @@ from tagsmith.core.jobs.runner_interface import JobRun, Note, Outcome
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import logs
 from tagsmith.core.store.states import State
+from tagsmith.worker import scratch
 from tagsmith.worker.checkpoints import Checkpoints
 from tagsmith.worker.context import Context, Runner
 from tagsmith.worker.lease import Lease
@@ -195,10 +194,10 @@ def _run(
     reporter: Reporter,
     end: Callable[[Callable[[Connection], JobRow]], JobRow],
 ) -> JobRow | None:
-    with tempfile.TemporaryDirectory(prefix="tagsmith-job-") as scratch:
+    with scratch.folder() as path:
         registry = Registry(context.redis)
-        resources = JobResources(context.settings, context.db, Path(scratch), job, registry)
-        checkpoints = Checkpoints(context, lease, reporter, Path(scratch))
+        resources = JobResources(context.settings, context.db, path, job, registry)
+        checkpoints = Checkpoints(context, lease, reporter, path)
         limits = ResourceLimits(context.settings, job, lease)
         running = _runner(context, job)(resources)
         outcome = _drive(context, running, lease, limits, reporter, checkpoints)
