@@ -154,7 +154,7 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     redis, async_redis = (messages.connect(url), _async_redis(url)) if url else (None, None)
     cache = ModelCache(settings.cache_dir, settings.model_cache_bytes, serving.open_warm)
     resolver = Serving(database, cache)
-    health_checks = Health(database, async_redis, warm.serving)
+    health_checks = Health(database, async_redis, warm.serving, lambda: cache.usage.open_models)
     meters, streams = Meters(settings.data_dir / "metrics"), OpenStreams(settings)
     cores = os.cpu_count() or 1
     return Runtime(

@@ -26,8 +26,15 @@ PROBE_S = 2.0
 class Health:
     """Runs the health checks concurrently, each for at most `PROBE_S`."""
 
-    def __init__(self, database: Database, redis: Redis | None, warm: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        redis: Redis | None,
+        warm: Callable[[], float],
+        open_models: Callable[[], int],
+    ) -> None:
         self._database = database
+        self._open_models = open_models
         self._redis = redis
         self._warm = warm
         self._warmed = False
@@ -70,7 +77,11 @@ class Health:
             with self._database.read() as conn:
                 generations.generation(conn)
 
-        return await self._probe(probe, "the database responds", "the database does not respond")
+        failure = "the database does not respond"
+        tags_on = self._open_models() > 0
+        if tags_on:
+            failure += ": open models keep tagging; uploads, jobs and other models are unavailable"
+        return await self._probe(probe, "the database responds", failure, fatal=not tags_on)
 
     async def _migrations_check(self) -> HealthCheck:
         if not self._migrated:
@@ -87,13 +98,15 @@ class Health:
             ok=self._migrated, fatal=True, detail="the schema is the newest" if self._migrated else wrong
         )
 
-    async def _probe(self, probe: Callable[[], None], detail: str, failure: str) -> HealthCheck:
+    async def _probe(
+        self, probe: Callable[[], None], detail: str, failure: str, *, fatal: bool
+    ) -> HealthCheck:
         try:
             async with asyncio.timeout(PROBE_S):
                 await anyio.to_thread.run_sync(probe, limiter=self._threads, abandon_on_cancel=True)
         except Exception as error:  # noqa: BLE001  # any error means that the check fails
             logger.warning(failure, extra={"reason": str(error)})
-            return HealthCheck(ok=False, fatal=True, detail=failure)
+            return HealthCheck(ok=False, fatal=fatal, detail=failure)
         return HealthCheck(ok=True, fatal=True, detail=detail)
 
     async def _redis_check(self) -> HealthCheck:

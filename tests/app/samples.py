@@ -7,9 +7,15 @@ from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import conll
 from tagsmith.core.jobs import kinds
 from tagsmith.core.model import file
+from tagsmith.core.registry.models import NewVersion
 from tests.training import train
 
 TEXT = b"Rockwell NNP B-NP\nsaid VBD B-VP\n\nIt PRP B-NP\nrose VBD B-VP\n. . O\n"
+#: What is stored with a version that no job made.
+NEW = NewVersion(
+    objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
+    seed=1, code_version="test", job_id=None,
+)  # fmt: skip
 TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB"
 
 

@@ -8,10 +8,15 @@ import httpx
 import pytest
 
 from tagsmith.app import main
+from tagsmith.client import Client
+from tagsmith.core.registry import models
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.service.version import code_version
+from tagsmith.core.store import migrate
+from tagsmith.core.store.engine import Database
+from tests.app import samples
 from tests.app.servers import ThreadServer, assert_problem
-from tests.services import RedisServer, wait_until
+from tests.services import Databases, RedisServer, wait_until
 
 
 def test_a_server_with_all_its_parts_is_ready(server: ThreadServer, http: httpx.Client) -> None:
@@ -78,6 +83,26 @@ def test_a_database_that_is_away_makes_it_unready_and_requests_503(tmp_path: Pat
         assert response.headers["retry-after"] == "1"
         assert "nobody" not in response.text
         assert httpx.get(f"{server.url}/livez").status_code == 200
+
+
+def test_while_the_database_is_away_open_models_keep_it_ready_for_tagging(
+    postgres_databases: Databases, tmp_path: Path
+) -> None:
+    url = postgres_databases.create(migrate.upgrade)
+    database = Database(url)
+    with database.write() as conn:
+        models.publish(conn, "chunker", samples.NEW, [samples.model_file("v1", tmp_path / "file")])
+    database.dispose()
+    with ThreadServer(Settings(data_dir=tmp_path / "data", database_url=url)) as server:
+        server.ready()
+        with Client(server.url, retries=0) as client:
+            sentence = [["Rockwell", "NNP"], ["said", "VBD"]]
+            client.tag("chunker", [sentence])
+            postgres_databases.drop(url)
+            response = httpx.get(f"{server.url}/readyz", timeout=10)
+            assert (response.status_code, response.json()["status"]) == (200, "degraded")
+            assert any("open models keep tagging" in reason for reason in response.json()["reasons"])
+            assert client.tag("chunker", [sentence]).version == 1
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 
 from tagsmith.client import Client
 from tagsmith.core.registry import models
-from tagsmith.core.registry.models import NewVersion
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -19,10 +18,6 @@ from tests.services import RedisServer, wait_until
 
 SENTENCE = [["Rockwell", "NNP"], ["said", "VBD"]]
 FOLLOW_S = 2.0
-NEW = NewVersion(
-    objective=None, active_features=1, train_seconds=0.0, metrics={}, trainer={}, spec={}, corpus=None,
-    seed=1, code_version="test", job_id=None,
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +27,7 @@ def two_versions(database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     database = Database(database_url)
     for mark in ("v1", "v2"):
         with database.write() as conn:
-            models.publish(conn, "chunker", NEW, [samples.model_file(mark, folder / mark)])
+            models.publish(conn, "chunker", samples.NEW, [samples.model_file(mark, folder / mark)])
     database.dispose()
     return "chunker"
 
@@ -124,8 +119,8 @@ def test_an_alias_moves_as_fast_however_many_references_were_used_before(
     with database.write() as conn:
         for i in range(30):
             # Distinct files: each is a model of its own in the cache.
-            models.publish(conn, f"many-{i}", NEW, [samples.model_file(f"m{i}", tmp_path / f"m{i}")])
-        models.publish(conn, "many-0", NEW, [samples.model_file("second", tmp_path / "second")])
+            models.publish(conn, f"many-{i}", samples.NEW, [samples.model_file(f"m{i}", tmp_path / f"m{i}")])
+        models.publish(conn, "many-0", samples.NEW, [samples.model_file("second", tmp_path / "second")])
     database.dispose()
     room = 3 * len(file)
     settings = Settings(data_dir=tmp_path / "data", database_url=database_url, model_cache_bytes=room)
@@ -146,7 +141,7 @@ def test_a_moved_alias_whose_model_cannot_be_opened_keeps_the_old_one(
 ) -> None:
     database = Database(database_url)
     with database.write() as conn:
-        broken = models.publish(conn, two_versions, NEW, [b"no model file at all"]).version
+        broken = models.publish(conn, two_versions, samples.NEW, [b"no model file at all"]).version
     database.dispose()
     settings = Settings(data_dir=tmp_path, database_url=database_url)
     with ThreadServer(settings) as server, Client(server.url, retries=0) as client:
