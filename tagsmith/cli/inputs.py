@@ -130,7 +130,7 @@ def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[In
         sentences = []
         for line in lines:
             number += 1
-            blank = not line.text.strip()
+            blank = not line.text.strip(" \t")
             row = None if blank else row_of(line.text, number)
             sentence.lines.append(InputLine(line.text, row is not None, line.end))
             if row is not None:

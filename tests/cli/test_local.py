@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 from pathlib import Path
 
@@ -242,6 +243,26 @@ def test_columns_keep_their_lines_and_get_a_tag_at_the_end(
         "-DOCSTART- x\n\nOf\tof\tmore\tO\nVienna\tvienna\tmore\tB-LOC\n\n\n  \n"
         "The\tthe\tmore\tO\ncity\tcity\tmore\tO"
     )
+
+
+def test_the_beginning_of_a_document_may_have_one_column(run: CommandRunner, folder: Path) -> None:
+    given = "-DOCSTART-\n\nOf\tof\nVienna\tvienna\n"
+    wanted = "-DOCSTART-\n\nOf\tof\tO\nVienna\tvienna\tB-LOC\n"
+    assert run.ok("tag", "--local", folder / "two.tagsmith", stdin=given) == wanted
+
+
+def test_lines_of_a_slow_pipe_are_tagged_as_they_come(folder: Path) -> None:
+    command = [sys.executable, "-m", "tagsmith.cli", "tag", "--local", str(folder / "people.tagsmith")]
+    with subprocess.Popen(
+        [*command, "--input", "text", "-f", "tags"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(2):
+            process.stdin.write(f"{TEXT}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().startswith(b"B-PER I-PER O")
+        process.stdin.close()
 
 
 def test_blocks_of_columns_give_the_same_as_one_block(

@@ -177,8 +177,8 @@ def _planned(
 ) -> tuple[TagPlan, Iterator[bytes]]:
     """Return what to do with the source, and its content."""
     blocks = recognition.decoded(source)
-    head, blocks = inputs.head_of(blocks, typed=source.isatty())
     content = next((each for each in INPUTS if each == options.input), None)
+    head, blocks = inputs.head_of(blocks, typed=source.isatty() or content is not None)
     if content is None:
         content = recognition.content_of(head, model)
     _check_columns(options.model, content, head, model)
@@ -187,14 +187,15 @@ def _planned(
 
 def _check_columns(name: str, content: Content, head: Head, model: ModelInput) -> None:
     """Raise CommandError for input that lacks what the model needs."""
-    if content == "ndjson" or model.columns is None or not head.filled:
+    lines = [line for line in head.filled if not line.startswith(inputs.DOCUMENT_START)]
+    if content == "ndjson" or model.columns is None or not lines:
         return
     if model.columns == 0:
         raise CommandError(f"{name} takes tokens with named attributes. Give NDJSON with tokens.")
-    have = 1 if content == "conllu" else len(head.filled[0].split())
+    have = 1 if content == "conllu" else len(lines[0].split())
     if model.columns > 1 and (content == "text" or have < model.columns):
         raise CommandError(
-            f"{name} needs {model.columns} columns per token; line 1 has {have}. "
+            f"{name} needs {model.columns} columns per token; line {head.lines.index(lines[0]) + 1} has {have}. "
             "To tag raw text, train with --option columns=0."
         )
 
