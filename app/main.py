@@ -132,7 +132,7 @@ async def _running(settings: Settings, tracing: "Tracing | None") -> AsyncIterat
         runtime.serving.follow(registry_changed),
         runtime.live.run(),
         runtime.key_cache.follow(),
-        housekeeping.run_cleanup(runtime.database),
+        housekeeping.run_cleanup(runtime.database, runtime.settings),
         metrics_service.save_periodically(runtime.sampler),
     ]
     if runtime.async_redis is not None:

@@ -1,6 +1,7 @@
 """User control of a job: find it by a short id, cancel, pause, resume, retry, delete."""
 
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -74,6 +75,14 @@ def delete(conn: Connection, job_id: str) -> None:
         )
     conn.execute(_job.delete().where(_job.c.id == job_id))
     blobs.delete(conn, jobs.output_id(job_id))
+
+
+def ended_before(conn: Connection, moment: datetime, limit: int) -> list[str]:
+    """List jobs that ended before a moment, the oldest first."""
+    query = sa.select(_job.c.id).where(
+        _job.c.finished_at < moment, _job.c.state.in_([each.value for each in TERMINAL])
+    )
+    return list(conn.scalars(query.order_by(_job.c.finished_at).limit(limit)))
 
 
 def _ask(

@@ -247,6 +247,16 @@ class Settings(BaseSettings):
     lease_seconds: PositiveFloat = Field(
         30.0, description="A worker without a heartbeat for this long loses its job to another worker."
     )
+    keep_jobs_days: Count = Field(
+        90,
+        description=(
+            "Jobs are deleted this many days after their end, with their events and output. Versions and their"
+            " evaluations stay. 0 keeps all jobs."
+        ),
+    )
+    keep_audit_days: Count = Field(
+        400, description="Entries of the audit are deleted after this many days. 0 keeps all entries."
+    )
     max_losses: Positive = Field(
         MAX_LOSSES,
         description=(

@@ -1,4 +1,4 @@
-"""The audit: every change, who made it, when, and in which request. Rows are added and never changed."""
+"""The audit: every change, who made it, when, and in which request. Rows are never changed, and removed when old."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -41,6 +41,12 @@ class AuditRow(NewAuditEntry):
 def record(conn: Connection, entry: NewAuditEntry) -> None:
     """Add an entry."""
     conn.execute(_audit.insert().values(id=new_id("aud"), at=clock.now(conn), **asdict(entry)))
+
+
+def remove_before(conn: Connection, moment: datetime, limit: int) -> int:
+    """Remove the oldest entries from before a moment; return their number."""
+    oldest = sa.select(_audit.c.id).where(_audit.c.at < moment).order_by(_audit.c.at).limit(limit)
+    return conn.execute(_audit.delete().where(_audit.c.id.in_(oldest))).rowcount
 
 
 def page(

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from tagsmith.app import housekeeping
 from tagsmith.client import Client
+from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import tables
 from tagsmith.core.store.engine import Database
 from tests.app import samples
@@ -123,7 +125,7 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
 
         monkeypatch.setattr("tagsmith.core.store.idempotency.clean", broken)
         monkeypatch.setattr(housekeeping, "INTERVAL_S", 0.01)
-        keeping = asyncio.create_task(housekeeping.run_cleanup(database))
+        keeping = asyncio.create_task(housekeeping.run_cleanup(database, Settings()))
         await second.wait()
         keeping.cancel()
 
@@ -135,6 +137,35 @@ def test_a_chore_that_fails_does_not_keep_the_others_from_being_done(
     }
     assert said >= {("clean-up failed", "responses"), ("cleaned up", "versions")}
     client.delete_policy("chores")
+
+
+def test_jobs_and_entries_of_the_audit_go_when_they_are_old_and_versions_stay(
+    http: httpx.Client, client: Client, database: Database
+) -> None:
+    publish(database, "kept")
+    corpus = client.upload(samples.TEXT, name="old").id
+    old, new, running = (client.tag_corpus("kept", corpus).id for _ in range(3))
+    for job_id in (old, new):
+        client.cancel(job_id)
+    long_ago = datetime.now(UTC) - timedelta(days=91)
+    with database.write() as conn:
+        job, entry = tables.job, tables.audit
+        conn.execute(job.update().where(job.c.id == old).values(finished_at=long_ago))
+        conn.execute(entry.update().where(entry.c.path == f"/jobs/{new}/cancel").values(at=long_ago))
+    assert sum(housekeeping.remove_jobs(database, 0)) == 0
+    assert sum(housekeeping.remove_jobs(database, 90)) == 1
+    assert_problem(http.get(f"/jobs/{old}"), 404, "job_not_found")
+    assert [client.job(each).state for each in (new, running)] == ["cancelled", "queued"]
+    assert client.version("kept", 1).version == 1
+    assert sum(housekeeping.remove_audit(database, 0)) == 0
+    assert sum(housekeeping.remove_audit(database, 90)) == 1
+    paths = [
+        (deed["method"], deed["path"]) for deed in http.get("/audit", params={"limit": 500}).json()["data"]
+    ]
+    assert ("SWEEP", f"/jobs/{old}") in paths
+    assert ("POST", f"/jobs/{new}/cancel") not in paths
+    assert ("POST", f"/jobs/{old}/cancel") in paths
+    client.cancel(running)
 
 
 @pytest.mark.parametrize(
