@@ -266,6 +266,11 @@ class Tagger:
 
     def tag(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         """Return the best labels of each sentence."""
+        if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
+            # A string is a sequence too: its letters would be tagged.
+            raise Invalid(
+                "A sentence is a list of tokens, not a string. Use tag_text for text.", code="invalid_request"
+            )
         coded = self.code(sentences)
         names = self.named(self.decode(coded))
         bounds = coded.offsets.tolist()

@@ -199,3 +199,9 @@ def test_any_string_is_a_word(path: Path, word: str):
     tags = tagger.tag([[["The", "CAP"], [word, "CAP"], ["end", "LOW"]]])
     assert len(tags[0]) == 3
     assert set(tags[0]) <= set(tagger.labels)
+
+
+@pytest.mark.parametrize("sentences", ["Ada lives", ["Ada lives"], [["Ada"], "lives"]])
+def test_a_string_is_no_sentence(path: Path, sentences: list[list[str]]) -> None:
+    with pytest.raises(Invalid, match="Use tag_text for text"):
+        Tagger.open(path).tag(sentences)
