@@ -41,9 +41,9 @@ def flat(running: ProcessServer) -> Iterator[ProcessServer]:
     assert len(httpx.get(f"{running.url}/corpora").json()["data"]) == 2
 
 
-def zeros_gzip(size: int) -> bytes:
-    """Zeros as many small gzip members, which is one valid gzip file and takes no time to make."""
-    return gzip.compress(bytes(16 * MIB)) * (size // (16 * MIB))
+def gzip_of(byte: bytes, size: int) -> bytes:
+    """A byte repeated, as many small gzip members, which is one valid gzip file and takes no time to make."""
+    return gzip.compress(byte * (16 * MIB)) * (size // (16 * MIB))
 
 
 def test_a_line_of_100_mb(flat: ProcessServer) -> None:
@@ -52,13 +52,16 @@ def test_a_line_of_100_mb(flat: ProcessServer) -> None:
     assert_problem(response, 422, "invalid_corpus", line=1, reason="longer than 1048576 bytes")
 
 
-def test_a_gzip_bomb_of_2_gb(flat: ProcessServer) -> None:
-    body = zeros_gzip(2048 * MIB)
+@pytest.mark.parametrize(
+    ("byte", "status", "code"), [(b"\n", 413, "corpus_too_large"), (b"\0", 422, "not_a_corpus")]
+)
+def test_a_gzip_bomb_of_2_gb(flat: ProcessServer, byte: bytes, status: int, code: str) -> None:
+    body = gzip_of(byte, 2048 * MIB)
     assert len(body) < 3 * MIB
     response = httpx.post(
         f"{flat.url}/corpora", content=body, headers={"Content-Encoding": "gzip"}, timeout=110
     )
-    assert_problem(response, 413, "corpus_too_large")
+    assert_problem(response, status, code)
 
 
 def test_json_nested_200_000_deep(flat: ProcessServer) -> None:

@@ -84,12 +84,19 @@ class ConllReader(LineReader):
             self._keep(columns, ends[: self._state[ENDS]].copy())
 
     def _first_width(self, lines: bytes) -> int:
-        """Return the number of columns of the first token line; 0 if all lines are blank or begin like comments."""
+        """Return the number of columns of the first token line; 0 if all lines are blank.
+
+        Lines that begin like comments are tokens if there are no others.
+        """
+        first = 0
         for line in lines.splitlines():
             fields = [field for field in line.split(self._separator) if field]
-            if fields and not _COMMENT.match(line) and fields[0] != DOCUMENT_START.encode():
+            if not fields or fields[0] == DOCUMENT_START.encode():
+                continue
+            if not _COMMENT.match(line):
                 return len(fields)
-        return 0
+            first = first or len(fields)
+        return first
 
     def _choose(self, width: int) -> None:
         """Find the columns to keep in lines of `width` columns."""

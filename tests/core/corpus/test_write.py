@@ -30,6 +30,7 @@ def corpora(draw: st.DrawFn) -> Corpus:
 @settings(max_examples=300, deadline=None)
 @given(corpora())
 @example(read_conll(["\ufeff\ufeffa X\n".encode()], max_line_bytes=100))
+@example(read_conll([b"# X\n"], max_line_bytes=100))
 def test_what_is_written_reads_back_the_same(corpus: Corpus) -> None:
     again = read_conll(write_conll(corpus), max_line_bytes=1 << 16)
     assert contents(again) == contents(corpus)
