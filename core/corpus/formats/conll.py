@@ -38,6 +38,8 @@ MAX_COLUMNS = 256
 
 #: The beginning of a comment.
 _COMMENT = re.compile(rb"#[ \t]")
+#: Blank lines, comments and beginnings of documents. A file can have millions of them before its first token.
+_NO_TOKENS = re.compile(rb"(?:[ \t\r]*\n|#[ \t][^\n]*\n|-DOCSTART-(?:[ \t\r][^\n]*)?\n)*+")
 
 
 class ConllReader(LineReader):
@@ -88,15 +90,11 @@ class ConllReader(LineReader):
 
         Lines that begin like comments are tokens if there are no others.
         """
-        first = 0
-        for line in lines.splitlines():
-            fields = [field for field in line.split(self._separator) if field]
-            if not fields or fields[0] == DOCUMENT_START.encode():
-                continue
-            if not _COMMENT.match(line):
-                return len(fields)
-            first = first or len(fields)
-        return first
+        lines = lines.lstrip()
+        skipped = _NO_TOKENS.match(lines)
+        assert skipped is not None
+        first = lines[skipped.end() :] or lines[lines.find(b"#") :]
+        return len([field for field in first.partition(b"\n")[0].split(self._separator) if field])
 
     def _choose(self, width: int) -> None:
         """Find the columns to keep in lines of `width` columns."""
