@@ -164,9 +164,14 @@ def size(count: int) -> str:
     return f"{value:.1f} GB"
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a number and what it counts: `1 column`, `2,000 sentences`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def columns(count: int) -> str:
     """Return what a token has: `2 columns`, or named attributes."""
-    return f"{count} column{'s' * (count != 1)}" if count else "named attributes"
+    return counted(count, "column") if count else "named attributes"
 
 
 def rate(per_second: float) -> str:

@@ -132,8 +132,9 @@ def show(options: CorpusOptions) -> int:
         f"[bold]{output.escaped(_numbered(corpus))}[/]  {corpus.id}  uploaded {output.when(corpus.created_at)}"
     )
     output.say(
-        f"  {corpus.format}, {corpus.sentences:,} sentences, {corpus.tokens:,} tokens, "
-        f"columns {output.escaped(', '.join(corpus.columns))}, {output.size(corpus.size_bytes)}"
+        f"  {corpus.format}, {output.counted(corpus.sentences, 'sentence')}, "
+        f"{output.counted(corpus.tokens, 'token')}, columns {output.escaped(', '.join(corpus.columns))}, "
+        f"{output.size(corpus.size_bytes)}"
     )
     print_faults(report)
     if report.duplicate_sentences:
@@ -183,8 +184,9 @@ def print_summary(
     """Print one line about a corpus, and its faults."""
     scheme = f" ({report.label_scheme})" if report.label_scheme else ""
     output.say(
-        f"Read {output.escaped(source)}: {format_name}, {report.sentences:,} sentences, {report.tokens:,} tokens, "
-        f"{output.columns(len(columns))}, {output.escaped(_types(labels))}{scheme}"
+        f"Read {output.escaped(source)}: {format_name}, {output.counted(report.sentences, 'sentence')}, "
+        f"{output.counted(report.tokens, 'token')}, {output.columns(len(columns))}, "
+        f"{output.escaped(_types(labels))}{scheme}"
     )
     print_faults(report)
 
