@@ -64,7 +64,7 @@ class Worker:
 
 
 class Watcher:
-    """A client in a thread that notes all it is told."""
+    """A client in a thread that keeps all events it receives."""
 
     def __init__(self, url: str, job_id: str, after: int = 0) -> None:
         self.events: list[JobEvent] = []

@@ -38,7 +38,7 @@ def test_a_worker_told_to_stop_gives_its_job_back_at_once(stack: BackgroundStack
         os.kill(actions.child_pid(stack, "worker-1"), signal.SIGTERM)
         wait_until(lambda: client.job(job_id).attempt == 2, "the second attempt", 60)
         assert client.wait(job_id).state == "succeeded"
-        # It left a checkpoint, though none was due yet, and each pass is told once.
+        # It left a checkpoint, though none was due yet, and each pass is reported once.
         events = client.events(job_id)
         assert any(event.message.startswith("resumed after pass") for event in events)
         passes = [event.data["pass"] for event in events if event.type == "pass"]

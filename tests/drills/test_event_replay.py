@@ -21,7 +21,7 @@ WATCHERS = 6
 
 
 class Watcher:
-    """A client in a thread that notes the numbers of the events it is told."""
+    """A client in a thread that keeps the numbers of the events it receives."""
 
     def __init__(self, url: str, job_id: str) -> None:
         self.seqs: list[int] = []

@@ -60,7 +60,7 @@ def tune_body(corpus: str, **changes: Any) -> dict[str, Any]:
 
 
 def stopped_at(context: Context, reached: Callable[[Any], bool]) -> Context:
-    """A worker that is told to stop when a step is reached."""
+    """A worker that receives the signal to stop at a step."""
 
     def stopping(runner: Callable[..., JobRun]) -> Callable[..., JobRun]:
         def work(resources: JobResources) -> JobRun:
@@ -135,7 +135,7 @@ def test_a_comparison_goes_on_where_a_stopped_worker_left_it(
     assert without_seconds(result_of(stack, job_id)) == without_seconds(result_of(stack, plain))
     assert {each for each in again if each} == ({1, 2} if number == 1 else {2})
     found = stack.events(job_id)
-    # Staged states are as old as keeping them cheap makes them, but no run or pass is told twice.
+    # Staged states are as old as keeping them cheap makes them, but no run or pass is reported twice.
     passes_told = [
         (event.data["run"]["number"], event.data["pass"]) for event in found if event.type == "pass"
     ]

@@ -20,7 +20,7 @@ from tests.worker.test_resume import passes_of, stored_pass
 from tests.worker.test_train import add_corpus, open_stack, post
 
 SENTENCES = 150
-#: Each runs for seconds when left alone, so that a pause asked for after its second pass does not come too late.
+#: Each runs for seconds when left alone, so that a pause after its second pass does not come too late.
 FAMILIES: dict[str, dict[str, Any]] = {
     "descent": {"kind": "sgd", "passes": 1_000},
     "quasi-newton": {"kind": "lbfgs", "passes": 60, "tolerance": 0.0},

@@ -151,7 +151,7 @@ def test_a_killed_trainer_is_resumed_and_ends_in_the_same_bytes(
 
 
 def stopped_after(context: Context, number: int) -> Context:
-    """A worker that is told to stop when so many passes are done."""
+    """A worker that receives the signal to stop after so many passes."""
 
     def work(resources: JobResources) -> JobRun:
         steps = run.runners()["train"](resources)

@@ -164,7 +164,7 @@ def test_a_trainer_killed_in_mid_job_is_replaced_and_one_version_comes_out(train
     assert (job.error, job.attempt) == (None, 2)
     assert training.states(job_id) == ["queued", "running", "queued", "running", "succeeded"]
     assert [version.version for version in training.versions("survivor")] == [1]
-    # No checkpoint was due yet, so all passes were made again; each is told once.
+    # No checkpoint was due yet, so all passes were made again; each is reported once.
     passed = [event.data["pass"] for event in training.events(job_id) if event.type == "pass"]
     assert passed == list(range(1, passes + 1))
 

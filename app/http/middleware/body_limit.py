@@ -70,7 +70,7 @@ class BodyLimiter:
 def _framing(headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, bytes | None, bool, bool]:
     """Return what headers say of a body: announced bytes, media type, whether it comes, whether the client waits.
 
-    The media type is None if there are two: the limit would go by one, and the reader by the other.
+    The media type is None if there are two: the limit could use one, and the reader the other.
     """
     announced, types, more, waits = 0, list[bytes](), False, False
     for name, value in headers:

@@ -1,21 +1,11 @@
 """NDJSON with faults: a line that cannot be tagged has an error, a line that cannot be read ends the command."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.command import CommandRunner, people
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandRunner:
-    run = CommandRunner(monkeypatch, capsys, tmp_path, url="http://127.0.0.1:1")
-    monkeypatch.chdir(tmp_path)
-    Path("people.conll").write_text(people())
-    run.ok("train", "--local", "people.conll", "--model", "m", "--passes", "1")
-    return run
+from tests.cli.command import CommandRunner
 
 
 def test_tokens_and_texts_of_other_types_are_refused(run: CommandRunner) -> None:

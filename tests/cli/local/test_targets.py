@@ -7,18 +7,7 @@ from threading import Thread
 import pytest
 
 from tagsmith.client.files import part_file
-from tests.cli.command import CommandRunner, people
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandRunner:
-    """Commands in a folder that has a corpus and a model."""
-    run = CommandRunner(monkeypatch, capsys, tmp_path, url="http://127.0.0.1:1")
-    monkeypatch.chdir(tmp_path)
-    Path("people.conll").write_text(people())
-    run.ok("train", "--local", "people.conll", "--model", "m", "--passes", "1")
-    Path("raw.txt").write_text("Ada wrote to Grace and Alan.\n")
-    return run
+from tests.cli.command import CommandRunner
 
 
 @pytest.mark.parametrize(

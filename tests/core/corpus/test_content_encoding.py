@@ -153,7 +153,7 @@ def test_one_step_gives_little_however_much_is_packed() -> None:
 
 
 def test_output_held_back_by_a_full_step_is_not_lost() -> None:
-    # Exactly one step of output, then nothing more to read: the rest must still be asked for.
+    # Exactly one step of output, then nothing more to read: the decoder must still return the rest.
     for size in (65_535, 65_536, 65_537, 131_072):
         packer = zlib.compressobj(wbits=31)
         packed = packer.compress(b"x" * size) + packer.flush()

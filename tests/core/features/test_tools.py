@@ -35,7 +35,7 @@ def _strings(templates: str, syntax: str, corpus: Corpus) -> list[list[str]]:
     """The features of every token, by name, from the rows of the index."""
     features = FeatureSpec.model_validate({"templates": templates, "syntax": syntax}).resolve(corpus.names)
     compiled = compile_corpus(features, corpus)
-    # A model with a weight for everything, so that it keeps every attribute and can be asked for its name.
+    # A model with a weight for everything, so that it keeps the name of every attribute.
     problem = compiled.problem
     model = build_model(
         compiled, Weights(problem, np.ones((problem.attributes + 2) * problem.width, np.float32))

@@ -343,7 +343,7 @@ ACTIONS: dict[Transition, Callable[[Connection, str], object]] = {
     Transition.RESUME: control.resume,
     Transition.REQUEUE: lambda c, j: leases.requeue(c, j, "w1"),
 }
-#: What is so already when it is asked for.
+#: Actions that have no effect in these states.
 ASKED_AGAIN = {
     Transition.CANCEL: {State.CANCELLING, State.CANCELLED},
     Transition.PAUSE: {State.PAUSING, State.PAUSED},

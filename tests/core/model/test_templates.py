@@ -1,4 +1,4 @@
-"""Templates of a model: those without a weight are gone, and what the others have is told."""
+"""Templates of a model: those without a weight are removed, and the weights of the others are listed."""
 
 from pathlib import Path
 from typing import Any
