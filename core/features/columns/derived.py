@@ -4,6 +4,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -112,6 +113,12 @@ _SIMPLE: dict[str, Callable[[str], str]] = {
 }
 
 
+@lru_cache(maxsize=256)
+def _regex(pattern: str, dialect: Dialect) -> Regex:
+    """Return the compiled expression. Compiling takes as long as tagging a short sentence, which needs it."""
+    return Regex(pattern, dialect)
+
+
 class Derived(Spec):
     """A column computed from another: `{"of": 0, "kind": "suffix", "n": 3}`.
 
@@ -142,7 +149,7 @@ class Derived(Spec):
         if not regex and (self.take is not None or self.dialect is not None):
             raise ValueError(f"A {self.kind} column takes neither take nor dialect. Remove them.")
         if self.pattern is not None:
-            Regex(self.pattern, self.dialect or "extended")
+            _regex(self.pattern, self.dialect or "extended")
         return self
 
     @property
@@ -164,7 +171,7 @@ class Derived(Spec):
             return [text[-n:] if len(text) >= n else None for text in texts]
         if self.pattern is None:
             return list(map(_SIMPLE[self.kind], texts))
-        found = Regex(self.pattern, self.dialect or "extended").find_all(texts)
+        found = _regex(self.pattern, self.dialect or "extended").find_all(texts)
         if self.take == "match":
             # Wapiti writes an empty string if nothing matches. In the extended dialect there is no feature.
             return found if self.dialect != "wapiti" else [match or "" for match in found]
