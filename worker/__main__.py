@@ -3,7 +3,7 @@
 import os
 import sys
 
-from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.errors import Invalid, TagsmithError
 from tagsmith.core.service import data_dir, logs
 from tagsmith.core.service.settings import Settings
 
@@ -38,7 +38,7 @@ def start() -> int:
 
     try:
         return main(settings)
-    except Invalid as error:
+    except TagsmithError as error:
         sys.stderr.write(f"{error.message}\n")
         return 2
 

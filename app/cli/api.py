@@ -13,8 +13,11 @@ from fastapi import FastAPI
 from tagsmith.app import main, server
 from tagsmith.app.cli import listen
 from tagsmith.app.http.connection import Connection
+from tagsmith.core.base.errors import Unavailable
 from tagsmith.core.service import data_dir, logs, tracing
 from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import migrate
+from tagsmith.core.store.engine import Database
 
 #: Grace period for running requests after SIGTERM; shorter than the supervisor's time limit.
 GRACE_S = 10
@@ -30,6 +33,7 @@ def serve(settings: Settings, descriptor: int | None) -> int:
     """Serve on the inherited socket `descriptor`, or on a new socket for the configured host and port."""
     data_dir.keep_files_private()
     data_dir.prepare(settings.data_dir)
+    _refuse_newer_schema(settings)
     tune_interpreter()
     logs.configure(settings.logging_level)
     if descriptor is not None:
@@ -39,6 +43,16 @@ def serve(settings: Settings, descriptor: int | None) -> int:
         with listen.opened(settings.host, settings.port) as listener:
             _serve_on(listener, settings)
     return 0
+
+
+def _refuse_newer_schema(settings: Settings) -> None:
+    """Raise SchemaTooNew rather than start a process that can never serve. The database may be away."""
+    database = Database(settings.database_url)
+    try:
+        with contextlib.suppress(Unavailable):
+            migrate.at_head(database)
+    finally:
+        database.dispose()
 
 
 def tune_interpreter() -> None:

@@ -91,6 +91,8 @@ class Health:
                     self._migrated = await anyio.to_thread.run_sync(
                         migrate.at_head, self._database, limiter=self._threads, abandon_on_cancel=True
                     )
+            except migrate.SchemaTooNew as error:
+                return HealthCheck(ok=False, fatal=True, detail=error.message)
             except (TagsmithError, TimeoutError):
                 return HealthCheck(ok=False, fatal=True, detail="the database schema cannot be read")
         wrong = "the database schema is not the newest; run the migrations"
