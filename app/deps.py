@@ -2,10 +2,11 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import anyio
 from fastapi import Depends, Request
+from pydantic import BaseModel
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from sqlalchemy.engine import Connection
@@ -14,6 +15,7 @@ from starlette.types import Scope as ASGIScope
 from tagsmith.app.audit.entry import RequestAudit
 from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
+from tagsmith.app.http.idempotency import ChangeResponse, PendingRequest
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.sender import JobSender
@@ -29,6 +31,8 @@ from tagsmith.core.store.keys import KeyRow, Scope
 
 if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
+
+T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class Caller:
     audit: RequestAudit | None = None
     #: W3C trace context; None when tracing is off.
     traceparent: str | None = None
+    #: Stores the response of the request; None without an `Idempotency-Key`.
+    pending: PendingRequest | None = None
 
     def record(
         self,
@@ -86,6 +92,13 @@ class Caller:
         """Record the change in the audit log, in the same transaction as the change."""
         if self.audit is not None:
             self.audit.write(conn, location, note, status)
+
+    def respond(self, conn: Connection, response: ChangeResponse[T]) -> ChangeResponse[T]:
+        """Record the change, and store its response for a repeated request, in the same transaction as the change."""
+        self.record(conn, location=response.location, status=response.status)
+        if self.pending is not None:
+            self.pending.store(conn, response)
+        return response
 
     def require(self, scope: Scope) -> None:
         """Raise Forbidden if the key lacks `scope`. Used for scopes that a request needs beyond that of its route."""
@@ -115,7 +128,10 @@ def caller_of(scope: ASGIScope) -> Caller:
     actor = f"{key.name} ({key.id})" if key is not None else client[0] if client else None
     tracing = scope["app"].state.runtime.tracing
     traceparent = None if tracing is None else tracing.traceparent()
-    return Caller(actor, problems.request_id(scope), key, scope["state"].get("audit"), traceparent)
+    state = scope["state"]
+    return Caller(
+        actor, problems.request_id(scope), key, state.get("audit"), traceparent, state.get("idempotency")
+    )
 
 
 async def _caller(request: Request) -> Caller:

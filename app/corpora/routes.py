@@ -67,17 +67,15 @@ TaggedBy = Annotated[
 @policy(Scope.TRAIN, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
 async def upload(
     request: Request,
-    response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     name: UploadName = None,
     format: Format = formats.AUTO,  # noqa: A002  # the contract's name for it
-) -> CorpusRow:
+) -> Response:
     """Store a corpus. A corpus with faults is not stored; up to 100 faults are reported with line numbers."""
     declared = Declared.of(request, format, _options(request, "name", "format"))
-    corpus = await service.create(request.stream(), declared, name, runtime, caller)
-    response.headers["Location"] = service.path_of(corpus)
-    return corpus
+    made = await service.create(request.stream(), declared, name, runtime, caller)
+    return made.response()
 
 
 @router.post("/inspect", openapi_extra={**UPLOAD_BODY, **OPTIONS})

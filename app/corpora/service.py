@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from tagsmith.app.corpora import sentences
 from tagsmith.app.deps import Caller, Runtime
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import registry as formats
@@ -21,7 +22,7 @@ from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.ids import new_id
 from tagsmith.core.store.paging import Page
-from tagsmith.wire import CorpusInspection, CorpusStatistics
+from tagsmith.wire import CorpusInfo, CorpusInspection, CorpusStatistics
 
 T = TypeVar("T")
 
@@ -43,16 +44,16 @@ MAX_NAME = 200
 
 async def create(
     body: AsyncIterator[bytes], declared: Declared, name: str | None, runtime: Runtime, caller: Caller
-) -> CorpusRow:
+) -> ChangeResponse[CorpusInfo]:
     """Read a whole body and store it as a corpus, or raise and store nothing."""
 
-    def store(upload: Upload[Corpus], reader: CorpusReader) -> CorpusRow:
+    def store(upload: Upload[Corpus], reader: CorpusReader) -> ChangeResponse[CorpusInfo]:
         corpus = upload.finish()
         row = _row(corpus, reader, name or (upload.filename or UNNAMED)[:MAX_NAME], upload.sha256)
         with runtime.database.write() as conn:
             made = corpora.insert(conn, row, upload.chunks())
-            caller.record(conn, location=path_of(made))
-        return made
+            response = ChangeResponse(CorpusInfo.model_validate(made), location=path_of(made))
+            return caller.respond(conn, response)
 
     return await _received(body, declared, runtime, store)
 

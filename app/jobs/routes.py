@@ -26,8 +26,6 @@ from tagsmith.core.store.states import State
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=JsonRoute)
 
-#: Seconds that a client should wait before it requests the state of a new job.
-RETRY_AFTER_S = "1"
 CSV = "text/csv; charset=utf-8; header=present"
 
 #: Example bodies of all kinds, for `/docs`.
@@ -52,10 +50,10 @@ LastEventId = Annotated[str | None, Header(max_length=20, pattern=r"^[0-9]*$")]
 
 @router.post("", status_code=202, response_model=wire.Job)
 @policy(Scope.TRAIN, idempotent=True, audit=True)
-def create_job(spec: Spec, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
+def create_job(spec: Spec, runtime: RuntimeDep, caller: CallerDep) -> Response:
     """Queue a job. Everything that the spec names is checked now, so a typing error does not fail the job later."""
-    job = service.create(runtime.database, runtime.sender, spec, caller, settings=runtime.settings)
-    return _created(response, job)
+    made = service.create(runtime.database, runtime.sender, spec, caller, settings=runtime.settings)
+    return made.response()
 
 
 @router.post("/validate", response_model=wire.JobCheck)
@@ -135,10 +133,10 @@ def resume_job(job_id: JobId, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
 
 @router.post("/{job_id}/retry", status_code=202, response_model=wire.Job)
 @policy(Scope.TRAIN, idempotent=True, audit=True)
-def retry_job(job_id: JobId, response: Response, runtime: RuntimeDep, caller: CallerDep) -> JobRow:
+def retry_job(job_id: JobId, runtime: RuntimeDep, caller: CallerDep) -> Response:
     """Queue a new job with the spec of one that failed or was cancelled. 409 in any other state."""
-    job = service.retry(runtime.database, runtime.sender, job_id, caller, settings=runtime.settings)
-    return _created(response, job)
+    made = service.retry(runtime.database, runtime.sender, job_id, caller, settings=runtime.settings)
+    return made.response()
 
 
 @router.delete("/{job_id}", status_code=204)
@@ -186,12 +184,6 @@ def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
         "Model-Version": output.made_by,
     }
     return StreamingResponse(chunks, media_type=output.media_type, headers=headers)
-
-
-def _created(response: Response, job: JobRow) -> JobRow:
-    response.headers["Location"] = service.path_of(job)
-    response.headers["Retry-After"] = RETRY_AFTER_S
-    return job
 
 
 async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:

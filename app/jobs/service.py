@@ -7,7 +7,9 @@ from typing import Any
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.engine import Connection
 
+from tagsmith import wire
 from tagsmith.app.deps import Caller, Runtime
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.jobs.sender import JobSender
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.jobs import control, events, jobs, kinds, submit
@@ -26,6 +28,8 @@ from tagsmith.core.store.states import State
 
 #: A job that succeeded this recently may have published a model that serving has not loaded yet.
 JUST_NOW = timedelta(seconds=10)
+#: Seconds that a client should wait before it requests the state of a new job.
+RETRY_AFTER_S = "1"
 
 
 def create(
@@ -36,7 +40,7 @@ def create(
     *,
     settings: Settings,
     retry_of: str | None = None,
-) -> JobRow:
+) -> ChangeResponse[wire.Job]:
     """Store a job that passes the checks of its kind, then notify the workers."""
     if kinds.of(spec).promotion(spec) is not None:
         # A job with a promotion changes which version is served.
@@ -44,9 +48,10 @@ def create(
     origin = Origin(caller.request_id, caller.traceparent, retry_of)
     with database.write() as conn:
         job = submit.post(conn, spec, settings, origin)
-        caller.record(conn, location=path_of(job))
+        made = ChangeResponse(wire.Job.model_validate(job), 202, path_of(job), {"retry-after": RETRY_AFTER_S})
+        caller.respond(conn, made)
     sender.send(database, job)
-    return job
+    return made
 
 
 def check(database: Database, spec: JobSpec, settings: Settings) -> CheckedJob:
@@ -111,7 +116,7 @@ def resume(runtime: Runtime, job_id: str, caller: Caller) -> JobRow:
 
 def retry(
     database: Database, sender: JobSender, job_id: str, caller: Caller, *, settings: Settings
-) -> JobRow:
+) -> ChangeResponse[wire.Job]:
     """Queue a new job with the spec of one that failed or was cancelled."""
     with database.read() as conn:
         job = control.retryable(conn, control.resolve(conn, job_id))

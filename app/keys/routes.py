@@ -14,16 +14,11 @@ from tagsmith.core.store.paging import Page
 router = APIRouter(prefix="/keys", tags=["keys"], route_class=JsonRoute)
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, response_model=wire.CreatedKey)
 @policy(Scope.ADMIN, idempotent=True, secret_fields=("token",), audit=True)
-def create_key(
-    new: wire.NewKey, response: Response, database: DatabaseDep, caller: CallerDep
-) -> wire.CreatedKey:
+def create_key(new: wire.NewKey, database: DatabaseDep, caller: CallerDep) -> Response:
     """Create a key. Only this response contains its token."""
-    made = service.create(database, new, caller)
-    response.headers["Location"] = service.path_of(made.id)
-    response.headers["Cache-Control"] = "no-store"
-    return made
+    return service.create(database, new, caller).response()
 
 
 @router.get("", response_model=wire.Listing[wire.ApiKey])

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from tagsmith.app.deps import Caller
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.store import keys
 from tagsmith.core.store.engine import Database
@@ -11,15 +12,16 @@ from tagsmith.core.store.paging import Page
 from tagsmith.wire import ApiKey, CreatedKey, NewKey
 
 
-def create(database: Database, new: NewKey, caller: Caller) -> CreatedKey:
+def create(database: Database, new: NewKey, caller: Caller) -> ChangeResponse[CreatedKey]:
     """Create a key."""
     _require_key(caller)
     expires_in = None if new.expires_in_seconds is None else timedelta(seconds=new.expires_in_seconds)
     with database.write() as conn:
         scopes = [Scope(scope) for scope in new.scopes]
         row, token = keys.create(conn, new.name, scopes, expires_in=expires_in, created_by=caller.actor)
-        caller.record(conn, location=path_of(row.id))
-    return CreatedKey(**ApiKey.model_validate(row).model_dump(), token=token)
+        made = CreatedKey(**ApiKey.model_validate(row).model_dump(), token=token)
+        response = ChangeResponse(made, location=path_of(row.id), headers={"cache-control": "no-store"})
+        return caller.respond(conn, response)
 
 
 def list_page(database: Database, limit: int, cursor: str | None) -> Page[KeyRow]:

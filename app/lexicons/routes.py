@@ -42,14 +42,13 @@ Kind = Annotated[
 @policy(Scope.TRAIN, body=BodyLimit.UPLOAD, idempotent=True, audit=True)
 async def upload(
     request: Request,
-    response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     kind: Kind = "words",
     name: UploadName = None,
-) -> LexiconRow:
+) -> Response:
     """Store a lexicon. 200 with the stored lexicon if it already exists. Faults are reported with line numbers."""
-    lexicon, new = await service.create(
+    made = await service.create(
         request.stream(),
         Declared.of(request, kind, {}),
         name,
@@ -58,9 +57,7 @@ async def upload(
         threads=runtime.upload_threads,
         caller=caller,
     )
-    response.status_code = service.upload_status(new=new)
-    response.headers["Location"] = service.path_of(lexicon)
-    return lexicon
+    return made.response()
 
 
 @router.get("", response_model=wire.Listing[wire.LexiconInfo])

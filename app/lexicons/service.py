@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import anyio.to_thread
 
 from tagsmith.app.deps import Caller
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
 from tagsmith.core.features.lexicon.lexicon import Lexicon, LexiconReader, id_of, known_kind
 from tagsmith.core.service.settings import MIB, Settings
@@ -13,6 +14,7 @@ from tagsmith.core.store import blobs, lexicons
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.lexicons import LexiconRow
 from tagsmith.core.store.paging import Page
+from tagsmith.wire import LexiconInfo
 
 #: After decompression. A lexicon is read as a whole into Python strings, which take about ten times as much memory.
 MAX_LEXICON_BYTES = 64 * MIB
@@ -27,19 +29,19 @@ async def create(
     database: Database,
     threads: anyio.CapacityLimiter,
     caller: Caller,
-) -> tuple[LexiconRow, bool]:
-    """Read a whole body and store it as a lexicon, or raise and store nothing. Return (lexicon, whether it is new)."""
+) -> ChangeResponse[LexiconInfo]:
+    """Read a whole body and store it as a lexicon, or raise and store nothing. Its status is 200 if it existed."""
     reader = LexiconReader(known_kind(declared.format), max_line_bytes=settings.max_line_bytes)
     limit = min(MAX_LEXICON_BYTES, settings.max_corpus_bytes)
     with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=settings.data_dir / "spool") as upload:
         await upload.receive(body, threads)
 
-        def store() -> tuple[LexiconRow, bool]:
+        def store() -> ChangeResponse[LexiconInfo]:
             row = _row(upload, name or upload.filename or UNNAMED)
             with database.write() as conn:
                 stored, new = lexicons.insert(conn, row, upload.chunks())
-                caller.record(conn, location=path_of(stored), status=upload_status(new=new))
-            return stored, new
+                body = LexiconInfo.model_validate(stored)
+                return caller.respond(conn, ChangeResponse(body, 201 if new else 200, path_of(stored)))
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 
@@ -74,11 +76,6 @@ def delete(database: Database, lexicon_id: str, caller: Caller) -> None:
 def path_of(lexicon: LexiconRow) -> str:
     """Return the path of a lexicon."""
     return f"/lexicons/{lexicon.id}"
-
-
-def upload_status(*, new: bool) -> int:
-    """Return the status code of an upload. Uploading the same lexicon again creates nothing."""
-    return 201 if new else 200
 
 
 def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:

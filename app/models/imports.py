@@ -7,7 +7,9 @@ from pathlib import Path
 import anyio.to_thread
 
 from tagsmith.app.deps import Caller
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.http.uploads import SPOOL_READ_BYTES, Declared, Upload
+from tagsmith.app.models import signatures
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.model import importing
 from tagsmith.core.model.tagger import Tagger
@@ -16,6 +18,7 @@ from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import version
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
+from tagsmith.wire import ModelVersion
 
 #: The value of `format` that means: detect the format from the file.
 DETECTED = "auto"
@@ -41,7 +44,7 @@ async def create(
     registry: Registry,
     threads: anyio.CapacityLimiter,
     caller: Caller,
-) -> VersionRow:
+) -> ChangeResponse[ModelVersion]:
     """Read a whole body and publish it as the next version of a model, or raise and store nothing."""
     model_format = None if declared.format == DETECTED else importing.known_format(declared.format)
     limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
@@ -50,17 +53,18 @@ async def create(
     ) as upload:
         await upload.receive(body, threads)
 
-        def store() -> VersionRow:
+        def store() -> ChangeResponse[ModelVersion]:
             upload.finish()
             with tempfile.TemporaryDirectory(dir=spool) as directory:
                 source, target = Path(directory) / "upload", Path(directory) / "model"
                 with source.open("wb") as out:
                     out.writelines(upload.chunks())
                 new = _import(source, target, model_format)
+                signature = signatures.of_file(_chunks(target))
                 with database.write() as conn:
                     row = registry.publish(conn, name, new, _chunks(target))
-                    caller.record(conn, location=path_of(row))
-                return row
+                    made = signatures.with_signature(row, signature)
+                    return caller.respond(conn, ChangeResponse(made, location=path_of(row)))
 
         return await anyio.to_thread.run_sync(store, limiter=threads)
 

@@ -98,11 +98,10 @@ def list_versions(
 async def import_version(
     name: ModelName,
     request: Request,
-    response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
-) -> wire.ModelVersion:
+) -> Response:
     """Publish a model file of Tagsmith or of another program as the next version. An invalid file is not stored."""
     made = await imports.create(
         request.stream(),
@@ -115,8 +114,7 @@ async def import_version(
         caller=caller,
     )
     await runtime.serving.refresh()
-    response.headers["Location"] = imports.path_of(made)
-    return await run_in_threadpool(signed, runtime.database, made)
+    return made.response()
 
 
 @router.get("/{name}/compare")
@@ -289,16 +287,15 @@ async def move_alias(
 
 
 @router.post("/{name}/aliases/{alias}/rollback", response_model=wire.Alias)
-@policy(Scope.PROMOTE, audit=True)
+@policy(Scope.PROMOTE, idempotent=True, audit=True)
 async def roll_back(
     name: ModelName,
     alias: AliasName,
-    response: Response,
     runtime: RuntimeDep,
     caller: CallerDep,
     expected: ExpectedDep,
     body: wire.AliasRollback | None = None,
-) -> AliasState:
+) -> Response:
     """Point an alias back to an earlier version: one step back, several `steps`, or `to` a given point in its history.
 
     The policy of the model does not apply.
@@ -308,8 +305,7 @@ async def roll_back(
     target = RollbackTarget(body.steps or 1, body.to)
     moved = await run_in_threadpool(service.roll_back, runtime.database, runtime.registry, change, target)
     await runtime.serving.refresh()
-    response.headers["ETag"] = etags.etag(moved.seq)
-    return moved
+    return moved.response()
 
 
 @router.get("/{name}/aliases/{alias}/history", response_model=wire.Listing[wire.Move])

@@ -7,8 +7,11 @@ from datetime import datetime
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.engine import Connection
 
+from tagsmith import wire
 from tagsmith.app.deps import Caller
+from tagsmith.app.http import etags
 from tagsmith.app.http.etags import Expected
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.models import templates
 from tagsmith.app.models.templates import TemplateReport
 from tagsmith.app.tagging.serving import Serving
@@ -154,13 +157,16 @@ def move(
     return moved
 
 
-def roll_back(database: Database, registry: Registry, change: Change, target: RollbackTarget) -> AliasState:
+def roll_back(
+    database: Database, registry: Registry, change: Change, target: RollbackTarget
+) -> ChangeResponse[wire.Alias]:
     """Point an alias back to an earlier version."""
     with database.write() as conn:
         seq = change.expected.expected_state(_present_seq(conn, change))
         moved = registry.roll_back(conn, change.model, change.alias, _context(change), seq, target)
-        change.caller.record(conn)
-    return moved
+        headers = {"etag": etags.etag(moved.seq)}
+        response = ChangeResponse(wire.Alias.model_validate(moved), 200, headers=headers)
+        return change.caller.respond(conn, response)
 
 
 def _context(change: Change) -> MoveContext:

@@ -1,6 +1,7 @@
 """The signatures of versions, read from the headers of their model files."""
 
 import dataclasses
+from collections.abc import Iterator
 from functools import lru_cache
 
 from tagsmith import wire
@@ -14,16 +15,30 @@ from tagsmith.core.store import blobs
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.paging import Page
 
+_UNREADABLE = (Invalid, ValueError, KeyError, TypeError)
+
 
 def signed(database: Database, row: VersionRow) -> wire.ModelVersion:
     """Return a version with its signature."""
-    found = _signature(database, row)
+    return with_signature(row, _signature(database, row))
+
+
+def with_signature(row: VersionRow, found: Signature | None) -> wire.ModelVersion:
+    """Return a version with a signature; None if its file is unreadable."""
     made = wire.ModelVersion.model_validate(row)
     if found is None:
         return made
     fields = dataclasses.asdict(found)
     fields["example"] = {"model": f"{row.model}:{row.version}", **found.example}
     return made.model_copy(update={"signature": wire.ModelSignature.model_validate(fields)})
+
+
+def of_file(chunks: Iterator[bytes]) -> Signature | None:
+    """Read the signature from the first bytes of a model file; None if they are unreadable."""
+    try:
+        return signature_of(flat_file.header_of(chunks, file.MAGIC))
+    except _UNREADABLE:
+        return None
 
 
 def signed_page(database: Database, page: Page[VersionRow]) -> Page[wire.ModelVersion]:
@@ -35,7 +50,7 @@ def _signature(database: Database, row: VersionRow) -> Signature | None:
     """Return the signature of a version; None if its file is unreadable or was deleted meanwhile."""
     try:
         return _read(database, row.model, row.version, row.sha256)
-    except (Invalid, NotFound, blobs.CorruptBlobError, ValueError, KeyError, TypeError):
+    except (NotFound, blobs.CorruptBlobError, *_UNREADABLE):
         return None
 
 

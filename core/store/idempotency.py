@@ -1,7 +1,8 @@
 """Responses kept per idempotency key: the first request is carried out, a repeated one gets the stored response.
 
-A request in progress holds its row for a short while and renews the hold. When its process dies, the hold expires and
-the next request takes over.
+A request in progress holds its row for a short while and renews the hold. Its response is stored in the transaction of
+its change. When its process dies before the commit, the hold expires and the next request takes over. When it dies
+after the commit, the next request gets the stored response.
 """
 
 from collections.abc import Mapping
@@ -60,15 +61,14 @@ def begin(conn: Connection, row_id: str, attempt: str) -> StoredResponse | None:
 
 def renew(conn: Connection, row_id: str, attempt: str) -> None:
     """Extend the hold on a row."""
-    mine = sa.and_(_mine(row_id, attempt), _stored.c.status.is_(None))
-    conn.execute(_stored.update().where(mine).values(expires_at=clock.now(conn) + HELD))
+    conn.execute(_stored.update().where(_pending(row_id, attempt)).values(expires_at=clock.now(conn) + HELD))
 
 
-def finish(conn: Connection, row_id: str, attempt: str, response: StoredResponse) -> None:
-    """Store the response, unless another request has taken over."""
-    conn.execute(
+def store(conn: Connection, row_id: str, attempt: str, response: StoredResponse) -> None:
+    """Store the response in the transaction of the change. Raises InProgress if another request has taken over."""
+    stored = conn.execute(
         _stored.update()
-        .where(_mine(row_id, attempt))
+        .where(_pending(row_id, attempt))
         .values(
             fingerprint=response.fingerprint,
             status=response.status,
@@ -77,11 +77,13 @@ def finish(conn: Connection, row_id: str, attempt: str, response: StoredResponse
             expires_at=clock.now(conn) + KEPT,
         )
     )
+    if stored.rowcount != 1:
+        raise InProgress("Another request with this Idempotency-Key has taken over.")
 
 
 def release(conn: Connection, row_id: str, attempt: str) -> None:
     """Remove the row of a request that changed nothing, so that it can be sent again."""
-    conn.execute(_stored.delete().where(_mine(row_id, attempt)))
+    conn.execute(_stored.delete().where(_pending(row_id, attempt)))
 
 
 def clean(conn: Connection) -> int:
@@ -89,5 +91,6 @@ def clean(conn: Connection) -> int:
     return int(conn.execute(_stored.delete().where(_stored.c.expires_at <= clock.now(conn))).rowcount)
 
 
-def _mine(row_id: str, attempt: str) -> sa.ColumnElement[bool]:
-    return sa.and_(_stored.c.id == row_id, _stored.c.attempt == attempt)
+def _pending(row_id: str, attempt: str) -> sa.ColumnElement[bool]:
+    """The row of a request whose response is not stored."""
+    return sa.and_(_stored.c.id == row_id, _stored.c.attempt == attempt, _stored.c.status.is_(None))

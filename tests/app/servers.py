@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -75,11 +75,13 @@ class ThreadServer:
 class ProcessServer:
     """The application in a process of its own, as it is run in earnest."""
 
-    def __init__(self, settings: Settings, log_path: Path) -> None:
+    def __init__(
+        self, settings: Settings, log_path: Path, program: Sequence[str] = ("tagsmith.cli", "api", "--fd")
+    ) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         descriptor = self._socket.fileno()
-        command = [sys.executable, "-m", "tagsmith.cli", "api", "--fd", str(descriptor)]
+        command = [sys.executable, "-m", *program, str(descriptor)]
         self._log = log_path.open("ab")
         self.process = subprocess.Popen(
             command,

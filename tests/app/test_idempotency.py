@@ -123,11 +123,13 @@ def test_a_lost_request_is_taken_over_and_cannot_spoil_the_answer_of_the_next(da
             tables.kept_answer.update().where(tables.kept_answer.c.id == "row").values(expires_at=past)
         )
     assert act(idempotency.begin, "second") is None
-    act(idempotency.finish, "lost", StoredResponse("x", 201, {}, b"late"))
+    with pytest.raises(idempotency.InProgress):
+        act(idempotency.store, "lost", StoredResponse("x", 201, {}, b"late"))
     act(idempotency.release, "lost")
     kept = StoredResponse("f", 201, {"location": "/x"}, b"{}")
-    act(idempotency.finish, "second", kept)
+    act(idempotency.store, "second", kept)
     act(idempotency.renew, "second")
+    act(idempotency.release, "second")
     assert act(idempotency.begin, "third") == kept
     with database.read() as conn:
         query = sa.select(tables.kept_answer.c.expires_at).where(tables.kept_answer.c.id == "row")

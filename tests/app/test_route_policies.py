@@ -13,6 +13,7 @@ from starlette.routing import Match, Mount
 
 from tagsmith.app.deps import CallerDep, DatabaseDep
 from tagsmith.app.http.bodies import JsonRoute
+from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.http.policy import BodyLimit, PolicyError, RoutePolicies, declared, policy
 from tagsmith.app.main import create_app
 from tagsmith.core.service.settings import Settings
@@ -31,21 +32,23 @@ class Bell(WireRequest):
     name: str
 
 
+class CastBell(Bell):
+    code: str
+
+
 def toy_routes() -> APIRouter:
     """Each of these functions is all that its route needs."""
     router = APIRouter(prefix="/bells", route_class=JsonRoute)
     made: list[str] = []
 
-    @router.post("", status_code=201)
+    @router.post("", status_code=201, response_model=CastBell)
     @policy(Scope.TRAIN, idempotent=True, secret_fields=("code",), audit=True)
-    def create_bell(
-        bell: Bell, response: Response, database: DatabaseDep, caller: CallerDep
-    ) -> dict[str, str]:
+    def create_bell(bell: Bell, database: DatabaseDep, caller: CallerDep) -> Response:
         with database.write() as conn:
             made.append(bell.name)
-            caller.record(conn, location=f"/bells/{bell.name}")
-        response.headers["Location"] = f"/bells/{bell.name}"
-        return {"name": bell.name, "code": f"secret {len(made)}"}
+            cast = CastBell(name=bell.name, code=f"secret {len(made)}")
+            answer = caller.respond(conn, ChangeResponse(cast, location=f"/bells/{bell.name}"))
+        return answer.response()
 
     @router.get("/{name}")
     @policy(Scope.READ, etag=True)

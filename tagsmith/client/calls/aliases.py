@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tagsmith.client.call import Call, Pages, as_model, as_nothing, given, if_match, path_of
+from tagsmith.client.call import Call, Pages, as_model, as_nothing, given, idempotency, if_match, path_of
 from tagsmith.wire import Alias, Move, Policy, RetentionPlan
 from tagsmith.wire.names import DEFAULT_ALIAS
 
@@ -46,11 +46,13 @@ def rollback(
     steps: int | None = None,
     to: int | datetime | str | None = None,
     if_match: int | str | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[Alias]:
     """Return an alias to an earlier target: one step back, `steps` back, or to a move (`seq`) or a time."""
     body = {"reason": reason, "steps": steps, "to": to if isinstance(to, int) else _text_of(to)}
     path = path_of("models", name, "aliases", alias, "rollback")
-    return Call("POST", path, as_model(Alias), json=body, headers=_condition(if_match))
+    headers = _condition(if_match) | idempotency(idempotency_key)
+    return Call("POST", path, as_model(Alias), json=body, headers=headers)
 
 
 def history(name: str, alias: str = DEFAULT_ALIAS) -> Pages[Move]:
