@@ -21,6 +21,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 #: More than ten minutes each.
 LONG: tuple[tuple[str, ...], ...] = (
+    ("load",),
     ("rich_edges",),
     ("sun",),
     ("he_wang",),
