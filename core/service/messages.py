@@ -27,8 +27,8 @@ REGISTRY_CHANNEL = "registry"
 
 # Enough for the recent past of any job; SQL has all events.
 STREAM_LENGTH = 1000
-# Live streams are not needed after a day; SQL keeps the events.
-STREAM_TTL_S = 24 * 3600
+# Readers of a stream follow it; SQL keeps the events. Longer times would cost about 8 kB per job that ended.
+STREAM_TTL_S = 10 * 60
 # Redis responds within a millisecond or is down; training must not wait for it.
 TIMEOUT_S = 1.0
 
