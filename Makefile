@@ -1,6 +1,6 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs up test fuzz browser chromium coverage warm check format bench lock clean
+.PHONY: help setup demo docs up test drills fuzz browser chromium coverage warm check format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -32,6 +32,10 @@ up: $(RUNTIME)  ## Run the whole stack in the foreground
 # xdist begins with those of most tests, which are short ones, and ends with one process at a long drill and the others idle.
 test: warm chromium $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL, real Redis and in Chromium
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Two hours in all. Rows that are done are kept, so a run that was interrupted continues: ARGS="killed_worker --times 5"
+drills: warm $(DEV)  ## Break a running service in every way, 20 times each, and write docs/reliability.md
+	$(BIN)/python -m tests.drills $(ARGS)
 
 fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
 	$(BIN)/python -m tests.contract $(ARGS)

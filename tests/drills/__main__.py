@@ -1,0 +1,111 @@
+"""Break a running service at random moments, over and over, and write what was seen to `docs/reliability.md`.
+
+    python -m tests.drills [--times 20] [--seed 1] [--again] [--list] [ROW ...]
+
+A row that was done as often at this commit with this seed is kept, so a run that was interrupted continues. `--again`
+repeats rows. A repetition is given by the row, the seed and its number: `--only 7` runs number 7 and writes nothing.
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+import traceback
+
+from tests.drills.checker import Findings, check
+from tests.drills.framework import results
+from tests.drills.framework.drill import Drill, known
+from tests.drills.framework.rehearsal import Outcome, rehearse, seed_of
+from tests.drills.framework.results import Row
+from tests.drills.framework.scene import Scene
+from tests.drills.framework.scenes import running
+from tests.drills.history import History
+
+#: A repetition that ends with an error counts as one loss.
+BROKEN = Outcome(0, 1, 0, 0, 0.0, 0.0, hit=True, findings="", is_broken=True)
+
+
+def main(arguments: list[str]) -> int:
+    options = _options(arguments)
+    drills = known()
+    if options.list:
+        print("\n".join(drills))
+        return 0
+    unknown = set(options.rows) - set(drills)
+    if unknown:
+        print(f"There is no row {', '.join(sorted(unknown))}. `--list` shows all.", file=sys.stderr)
+        return 2
+    rows, commit = results.read(), results.commit()
+    for name in options.rows or drills:
+        done = rows.get(name)
+        if (
+            done is not None
+            and not options.again
+            and (done.commit, done.seed) == (commit, options.seed)
+            and len(done.outcomes) >= options.times
+        ):
+            print(f"{name}: done before", flush=True)
+            continue
+        row = _run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
+        if not options.only:
+            rows[name] = row
+            results.write(rows)
+            results.write_page(drills, rows)
+    broken = [name for name in options.rows or drills if name in rows and not rows[name].is_clean]
+    print(f"{len(broken)} rows are not clean: {', '.join(broken)}" if broken else "all rows are clean")
+    return bool(broken)
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.drills")
+    parser.add_argument("rows", nargs="*", metavar="ROW")
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of repetitions")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def _run(drill: Drill, commit: str, seed: int, numbers: "range | list[int]") -> Row:
+    started_at = time.monotonic()
+    outcomes: list[Outcome] = []
+    findings = ""
+    waiting = list(numbers)
+    # A service that an error left in an unknown state is replaced by a new one, with a new history.
+    while waiting:
+        with running(drill.scene) as scene:
+            histories = History()
+            while waiting:
+                number = waiting.pop(0)
+                outcomes.append(_repeat(drill, scene, seed_of(drill.name, seed, number), number, histories))
+                if outcomes[-1].is_broken:
+                    break
+            else:
+                found = Findings() if scene.fresh else check(scene.url, histories)
+                findings += str(found) if found else ""
+    row = Row(commit, seed, outcomes, findings)
+    state = "clean" if row.is_clean else f"NOT CLEAN {findings}"
+    print(f"{drill.name}: {state}, {time.monotonic() - started_at:.0f} s", flush=True)
+    return row
+
+
+def _repeat(drill: Drill, scene: Scene, seed: int, number: int, histories: History) -> Outcome:
+    started_at = time.monotonic()
+    try:
+        outcome = rehearse(drill, scene, seed, histories)
+    except Exception as error:  # noqa: BLE001  # the other repetitions still count
+        traceback.print_exc()
+        outcome = dataclasses.replace(BROKEN, seed=seed, findings=f"{type(error).__name__}: {error}")
+    print(
+        f"{drill.name} {number} (seed {seed}): lost {outcome.lost}, doubled {outcome.doubled}, "
+        f"mixed {outcome.mixed}, unanswered {outcome.unanswered_s} s, recovery {outcome.recovery_s} s"
+        f"{'' if outcome.hit else ', the job had ended before'}, {time.monotonic() - started_at:.1f} s in all"
+        f"{': ' + outcome.findings if outcome.findings else ''}",
+        flush=True,
+    )
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,292 @@
+"""A running service to break, on SQLite or on PostgreSQL, and what a drill may do to it."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import redis
+
+from tagsmith.app.cli.background import BackgroundStack
+from tagsmith.core.base.errors import TagsmithError
+from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs.jobs import JobRow
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store.engine import Database
+from tagsmith.core.store.states import State
+from tests.drills.framework.clients import LONG_PASSES, LONG_SENTENCES, Clients
+from tests.drills.framework.inside import Inside
+from tests.drills.framework.relay import Relay
+from tests.services import POSTGRES_SOCKET, Databases, PostgresServer, RedisServer, free_port, wait_until
+
+#: A worker that is lost is noticed in three seconds instead of thirty.
+LEASE_S = 3.0
+TIMES: dict[str, Any] = {
+    "lease_seconds": LEASE_S,
+    "heartbeat_seconds": 0.7,
+    "reaper_seconds": 0.5,
+    "checkpoint_seconds": 0.4,
+    # Both workers take every job.
+    "workers": 2,
+    "quick_workers": 0,
+}
+#: A fault happens at a random moment of this many seconds.
+MOMENT_S = 1.5
+
+
+@contextlib.contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Set variables that the processes started meanwhile inherit."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class Scene:
+    """One running service. Its data stays over all repetitions."""
+
+    #: Whether every repetition needs a new one.
+    fresh = False
+    api_processes = 1
+    #: The pass of the job under way after which a fault may happen.
+    first_pass = 1
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.inside = Inside(folder)
+        #: The same after a restart.
+        self._port = free_port()
+        #: Numbers that no two corpora or trainings share.
+        self.numbers = itertools.count(1)
+        self.rng = random.Random(0)
+        #: The job under way when the fault happens.
+        self.job_id = ""
+        self.over_at: float | None = None
+        #: Whether a model serves.
+        self.has_champion = False
+
+    # -- the service --
+
+    def start(self) -> None:
+        """Start everything and wait until it serves."""
+        self.database = Database(self._database_url())
+        self.stack = BackgroundStack(Settings.from_env({}, self._settings()))
+        self._up()
+
+    def stop(self) -> None:
+        """End everything."""
+        self.stack.stop()
+        self.database.dispose()
+
+    def kill_and_start(self) -> None:
+        """Kill the supervisor, and start the service again while its children may still be ending."""
+        self.stack.kill()
+        self.mark_over()
+        self._up()
+
+    def _up(self) -> None:
+        with environment(**self.inside.environment):
+            self.stack.start()
+
+    @property
+    def url(self) -> str:
+        """Where clients call it."""
+        return self.stack.url
+
+    @property
+    def data_dir(self) -> Path:
+        return self.folder / "data"
+
+    def settle(self) -> None:
+        """Wait until all processes run and no job does."""
+        self.inside.disarm()
+        for name in self.names:
+            wait_until(lambda name=name: self._is_alive(name), f"{name} to run", 60)
+        self.await_quiet()
+
+    def begin(self, clients: Clients) -> str:
+        """Start a job of some seconds, in the middle of which the fault happens; return its id."""
+        submission = clients.train(clients.upload(LONG_SENTENCES), LONG_PASSES)
+        assert submission.id is not None
+        self.submission = submission
+        return submission.id
+
+    def await_quiet(self, deadline_s: float = 90.0) -> None:
+        """Wait until no job waits or runs."""
+        wait_until(self._is_quiet, lambda: f"the end of {self._active()}", deadline_s)
+
+    # -- its processes --
+
+    @property
+    def names(self) -> list[str]:
+        """The children of the supervisor that always run."""
+        return ["worker-1", "worker-2", *(f"api-{n + 1}" for n in range(self.api_processes))]
+
+    def pid(self, name: str) -> int:
+        """Return the process id of a child, when it runs."""
+        wait_until(lambda: self._is_alive(name), f"{name} to run", 60)
+        found = self._recorded(name)
+        assert found is not None
+        return found
+
+    def kill(self, pid: int, signum: int) -> None:
+        """Send a signal to a process of this service."""
+        assert psutil.Process(self.stack.pid) in psutil.Process(pid).parents() or pid == self.stack.pid
+        os.kill(pid, signum)
+
+    def holder(self) -> int:
+        """Return the process id of the worker that runs the job under way, when one does."""
+        found: list[int] = []
+
+        def held() -> bool:
+            owner = self.job().lease_owner
+            if owner is not None:
+                found.append(int(owner.split(":")[1]))
+            return bool(found)
+
+        wait_until(held, f"a worker to take {self.job_id}")
+        return found[0]
+
+    # -- the fault --
+
+    def moment(self, most_s: float = MOMENT_S) -> None:
+        """Wait for a random time."""
+        time.sleep(self.rng.uniform(0, most_s))
+
+    def mark_over(self) -> None:
+        """From now on the service can recover. If nobody says so, it is when the drill returns."""
+        self.over_at = time.monotonic()
+
+    # -- its data, past the service --
+
+    def job(self) -> JobRow:
+        """Read the job under way."""
+        with self.database.read() as conn:
+            return jobs.get(conn, self.job_id)
+
+    def kill_redis(self) -> None:
+        """Kill Redis. The supervisor starts its own one again."""
+        self.kill(self.pid("redis"), 9)
+
+    def restore_redis(self) -> None:
+        """Start Redis again, if nobody else does."""
+
+    def flush_redis(self) -> None:
+        with redis.Redis.from_url(self.stack.redis_url) as client:
+            client.flushall()
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **TIMES,
+            "port": self._port,
+            "data_dir": self.data_dir,
+            "database_url": self._database_url(),
+            "api_processes": self.api_processes,
+        }
+
+    def _database_url(self) -> str:
+        return f"sqlite:///{self.data_dir / 'tagsmith.db'}"
+
+    def _recorded(self, name: str) -> int | None:
+        try:
+            return int(json.loads((self.data_dir / "run" / f"{name}.pid").read_text())[0])
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def _is_alive(self, name: str) -> bool:
+        pid = self._recorded(name)
+        try:
+            return pid is not None and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def _is_quiet(self) -> bool:
+        try:
+            return not self._active()
+        except TagsmithError:
+            return False
+
+    def _active(self) -> list[str]:
+        active = (State.QUEUED, State.RUNNING, State.PAUSING, State.CANCELLING)
+        with self.database.read() as conn:
+            rows = [row for state in active for row in jobs.page(conn, 100, state=state).data]
+        return [f"{row.id} ({row.state.value}, attempt {row.attempt})" for row in rows]
+
+
+class SqliteScene(Scene):
+    """`tagsmith up` as it is by default, with two workers: SQLite, its own Redis, one API process."""
+
+
+class PostgresScene(Scene):
+    """Two API processes and two workers on PostgreSQL and Redis servers that can be taken away."""
+
+    api_processes = 2
+
+    def start(self) -> None:
+        self.postgres = PostgresServer(durable=True)
+        self.postgres.start()
+        self.redis = RedisServer(self.folder / "redis")
+        self.redis.start()
+        self._url = Databases(self.postgres.url).create()
+        self.relay = self._relay()
+        super().start()
+
+    def stop(self) -> None:
+        super().stop()
+        self.relay.close()
+        self.redis.stop()
+        self.postgres.stop()
+
+    def settle(self) -> None:
+        self.relay.heal()
+        super().settle()
+
+    def kill_redis(self) -> None:
+        self.redis.kill()
+
+    def restore_redis(self) -> None:
+        self.redis.start()
+
+    def _relay(self) -> Relay:
+        """The way of the service to its database."""
+        folder = self.folder / "pg"
+        folder.mkdir()
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(folder / POSTGRES_SOCKET))
+        listening.listen(64)
+
+        def connect() -> socket.socket:
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(str(self.postgres.socket_path))
+            except OSError:
+                server.close()
+                raise
+            return server
+
+        return Relay(listening, connect)
+
+    def _database_url(self) -> str:
+        return self._url
+
+    def _settings(self) -> dict[str, Any]:
+        given = self._url.partition("?")[0]
+        return {
+            **super()._settings(),
+            "database_url": f"{given}?host={self.folder / 'pg'}",
+            "redis_url": self.redis.url,
+        }
