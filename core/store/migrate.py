@@ -83,7 +83,7 @@ def present(conn: Connection) -> str | None:
 
 def require_known(revision: str | None, subject: str) -> None:
     """Raise SchemaTooNew unless this code knows a revision. The message begins with `subject`."""
-    if revision is not None and revision not in _known():
+    if revision is not None and revision not in known():
         raise SchemaTooNew(
             f"{subject} schema {revision}, which is newer than this version of Tagsmith (schema {head()}). "
             "Install the newer version, or restore a backup of this version."
@@ -92,11 +92,11 @@ def require_known(revision: str | None, subject: str) -> None:
 
 def head() -> str:
     """Return the newest revision that this code knows."""
-    return _known()[0]
+    return known()[0]
 
 
 @functools.cache
-def _known() -> tuple[str, ...]:
+def known() -> tuple[str, ...]:
     """Return the revisions in `migrations/`, newest first. Cached: they do not change while a process runs."""
     scripts = ScriptDirectory.from_config(_config(None))
     return tuple(script.revision for script in scripts.walk_revisions())

@@ -14,6 +14,7 @@ import typer
 
 from tagsmith.cli import errors, output
 from tagsmith.cli.commands import (
+    backup,
     corpora,
     doctor,
     evaluate,
@@ -66,6 +67,7 @@ corpora.register(app)
 jobs.register(app)
 models.register(app)
 serve.register(app)
+backup.register(app)
 keys.register(app)
 doctor.register(app)
 

@@ -63,9 +63,12 @@ class ProgressLine:
             self._console.print(f"  [yellow]![/] {output.escaped(text)}", soft_wrap=True)
         self._told = text
 
-    def update(self, progress: Mapping[str, Any], *, pass_done: bool = False) -> None:
-        """Take the progress of a run. Live progress is ahead of recorded passes, so the bar never moves back."""
-        before = self._state.get("fraction") or 0.0
+    def update(self, progress: Mapping[str, Any], *, pass_done: bool = False, restart: bool = False) -> None:
+        """Take the progress of a run. Live progress is ahead of recorded passes, so the bar never moves back.
+
+        With `restart` it begins again, for the next part of the work.
+        """
+        before = 0.0 if restart else self._state.get("fraction") or 0.0
         news = {key: value for key, value in progress.items() if value is not None}
         if (news.get("fraction") or 0.0) >= before:
             self._state |= news

@@ -14,6 +14,7 @@ from tagsmith.core.store import blobs, corpora, migrate, tables
 from tagsmith.core.store.engine import Database, normal_url
 from tagsmith.core.store.states import State
 from tagsmith.core.store.tables import metadata
+from tests.core.store import filled
 
 
 def test_migrated_schema_equals_the_metadata(empty_database_url: str) -> None:
@@ -90,6 +91,47 @@ def test_a_database_of_the_first_revision_is_brought_up_with_its_rows_and_back(
         assert not sa.inspect(conn).has_table("job_checkpoint")
         assert conn.execute(sa.select(tables.job.c.id)).scalar_one() == "job_old"
         assert conn.execute(sa.select(sa.func.count()).select_from(tables.blob)).scalar_one() == before
+    db.dispose()
+
+
+def test_rows_of_every_table_of_the_first_schema_survive_the_way_up_and_back(
+    empty_database_url: str,
+) -> None:
+    revisions = migrate.known()
+    migrate.upgrade(empty_database_url, revisions[-1])
+    db = Database(empty_database_url)
+    with db.write() as conn:
+        first = filled.fill(conn)
+    for revision in reversed(revisions[:-1]):
+        migrate.upgrade(empty_database_url, revision)
+        with db.read() as conn:
+            assert filled.lost(first, filled.stored(conn)) == []
+    with db.read() as conn:
+        newest = filled.stored(conn)
+    migrate.downgrade(empty_database_url, revisions[-1])
+    with db.read() as conn:
+        oldest = filled.stored(conn)
+        assert filled.lost(first, oldest) == []
+    migrate.upgrade(empty_database_url)
+    with db.read() as conn:
+        again = filled.stored(conn)
+    assert filled.lost({name: newest[name] for name in oldest}, again) == []
+    assert migrate.at_head(db)
+    db.dispose()
+
+
+def test_rows_of_every_table_of_the_newest_schema_survive_the_way_down(empty_database_url: str) -> None:
+    migrate.upgrade(empty_database_url)
+    db = Database(empty_database_url)
+    with db.write() as conn:
+        made = filled.fill(conn)
+    for revision in migrate.known()[1:]:
+        migrate.downgrade(empty_database_url, revision)
+        with db.read() as conn:
+            assert filled.lost(made, filled.stored(conn)) == []
+    migrate.upgrade(empty_database_url)
+    with db.read() as conn:
+        assert len(filled.stored(conn)["job"]) == filled.ROWS
     db.dispose()
 
 
