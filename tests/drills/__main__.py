@@ -18,7 +18,7 @@ from tests.drills.framework.drill import Drill, known
 from tests.drills.framework.rehearsal import Outcome, rehearse, seed_of
 from tests.drills.framework.results import Row
 from tests.drills.framework.scene import Scene
-from tests.drills.framework.scenes import running
+from tests.drills.framework.scenes import is_possible, running
 from tests.drills.history import History
 
 #: A repetition that ends with an error counts as one loss.
@@ -45,6 +45,9 @@ def main(arguments: list[str]) -> int:
             and len(done.outcomes) >= options.times
         ):
             print(f"{name}: done before", flush=True)
+            continue
+        if not is_possible(drills[name].scene):
+            print(f"{name}: not possible here, because namespaces need root", flush=True)
             continue
         row = _run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
         if not options.only:

@@ -67,8 +67,18 @@ class Clients:
 
     def train(self, upload: Upload, passes: int) -> Submission:
         """Submit a training that promotes its version."""
-        submission = Submission(MODEL, next(self._numbers))
+        submission = self.intend()
+        self.submit(submission, upload, passes)
+        return submission
+
+    def intend(self, ends: tuple[str, ...] = ("succeeded",)) -> Submission:
+        """Write down a training that will be submitted."""
+        submission = Submission(MODEL, next(self._numbers), ends=ends)
         self.history.jobs.append(submission)
+        return submission
+
+    def submit(self, submission: Submission, upload: Upload, passes: int) -> None:
+        """Submit a training that was written down."""
         spec: dict[str, Any] = {
             "kind": "train",
             "model": MODEL,
@@ -79,7 +89,6 @@ class Clients:
             "promote": ALIAS,
         }
         submission.id = self.client.submit(spec).id
-        return submission
 
     def promote(self, version: int) -> None:
         """Move the alias."""

@@ -31,6 +31,8 @@ class Drill:
     #: The service that it is injected into; see `scenes`.
     scene: str
     inject: Inject
+    #: Called once before the repetitions.
+    prepare: Inject | None = None
 
 
 _known: dict[str, Drill] = {}
@@ -43,6 +45,7 @@ def drill(
     promise: str = PROMISE,
     rival: str = "",
     scenes: tuple[str, ...] = ("postgresql",),
+    prepare: Inject | None = None,
 ) -> Callable[[Inject], Inject]:
     """Register a function as a drill, with one row for each scene.
 
@@ -54,7 +57,7 @@ def drill(
         for scene in scenes:
             name = inject.__name__ if len(scenes) == 1 else f"{inject.__name__}-{scene}"
             assert name not in _known, name
-            _known[name] = Drill(name, fault, where, promise, rival, scene, inject)
+            _known[name] = Drill(name, fault, where, promise, rival, scene, inject, prepare)
         return inject
 
     return register

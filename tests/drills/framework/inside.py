@@ -10,6 +10,7 @@ from pathlib import Path
 
 INJECTED = Path(__file__).parents[1] / "injected"
 
+SAME_IDENTITY = "same-identity"
 #: Processes whose clock differs, at most.
 _SLOTS = 16
 _SLOT = struct.Struct("qq")
@@ -97,12 +98,14 @@ class Inside:
 
     def is_armed(self, fault: str) -> bool:
         """Whether it has not happened yet."""
-        return (self._faults / fault).exists()
+        path = self._faults / fault
+        return path.exists() and path.stat().st_size > 0
 
     def disarm(self) -> None:
-        """Let no further fault happen, and set the clocks right."""
+        """Let no further fault happen, and set the clocks right. Workers keep their identity."""
         for path in self._faults.iterdir():
-            path.unlink(missing_ok=True)
+            if path.name != SAME_IDENTITY:
+                path.unlink(missing_ok=True)
         self.shift_clocks((), 0)
 
     def shift_clocks(self, pids: Collection[int], seconds: int) -> None:

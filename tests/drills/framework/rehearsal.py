@@ -63,6 +63,11 @@ def rehearse(drill: Drill, scene: Scene, seed: int, all_histories: History | Non
         scene.start()
     try:
         scene.settle()
+        if scene.prepared_for != drill.name:
+            scene.restore()
+            if drill.prepare is not None:
+                drill.prepare(scene)
+            scene.prepared_for = drill.name
         with contextlib.closing(Clients(scene.url, history, scene.numbers)) as clients:
             outcome = _inject(drill, scene, clients, seed)
     finally:
@@ -74,7 +79,7 @@ def rehearse(drill: Drill, scene: Scene, seed: int, all_histories: History | Non
 
 
 def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
-    history = clients.history
+    history, scene.clients = clients.history, clients
     if not scene.has_champion:
         clients.client.wait(clients.train(clients.upload(SHORT_SENTENCES), SHORT_PASSES).id or "")
         scene.has_champion = True

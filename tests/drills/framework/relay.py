@@ -38,6 +38,7 @@ class Relay:
         self._cut: frozenset[int] = frozenset()
         self._links: set[_Link] = set()
         self._lock = threading.Lock()
+        self.port = listening.getsockname()[1] if listening.family is socket.AF_INET else 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, pids: Collection[int]) -> None:

@@ -5,9 +5,10 @@ import itertools
 import json
 import os
 import random
+import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +23,25 @@ from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
 from tests.drills.framework.clients import LONG_PASSES, LONG_SENTENCES, Clients
-from tests.drills.framework.inside import Inside
+from tests.drills.framework.inside import SAME_IDENTITY, Inside
 from tests.drills.framework.relay import Relay
 from tests.services import POSTGRES_SOCKET, Databases, PostgresServer, RedisServer, free_port, wait_until
 
 #: A worker that is lost is noticed in three seconds instead of thirty.
 LEASE_S = 3.0
+HEARTBEAT_S = 0.7
 TIMES: dict[str, Any] = {
     "lease_seconds": LEASE_S,
-    "heartbeat_seconds": 0.7,
+    "heartbeat_seconds": HEARTBEAT_S,
     "reaper_seconds": 0.5,
     "checkpoint_seconds": 0.4,
     # Both workers take every job.
     "workers": 2,
     "quick_workers": 0,
 }
+#: Smaller seeds are those of data that was there before.
+FIRST_NUMBER = 100
+WORKERS = ("worker-1", "worker-2")
 #: A fault happens at a random moment of this many seconds.
 MOMENT_S = 1.5
 
@@ -71,11 +76,15 @@ class Scene:
         #: The same after a restart.
         self._port = free_port()
         #: Numbers that no two corpora or trainings share.
-        self.numbers = itertools.count(1)
+        self.numbers = itertools.count(FIRST_NUMBER)
         self.rng = random.Random(0)
+        #: The clients of the present repetition.
+        self.clients: Clients
         #: The job under way when the fault happens.
         self.job_id = ""
         self.over_at: float | None = None
+        #: Name of the drill whose preparation it has.
+        self.prepared_for = ""
         #: Whether a model serves.
         self.has_champion = False
 
@@ -129,12 +138,18 @@ class Scene:
         """Wait until no job waits or runs."""
         wait_until(self._is_quiet, lambda: f"the end of {self._active()}", deadline_s)
 
+    def restore(self) -> None:
+        """Undo what the preparation of a drill changed."""
+        if self.inside.is_armed(SAME_IDENTITY):
+            self.inside.arm(SAME_IDENTITY, "")
+            self.restart(WORKERS)
+
     # -- its processes --
 
     @property
     def names(self) -> list[str]:
         """The children of the supervisor that always run."""
-        return ["worker-1", "worker-2", *(f"api-{n + 1}" for n in range(self.api_processes))]
+        return [*WORKERS, *(f"api-{n + 1}" for n in range(self.api_processes))]
 
     def pid(self, name: str) -> int:
         """Return the process id of a child, when it runs."""
@@ -143,9 +158,22 @@ class Scene:
         assert found is not None
         return found
 
+    def machine_of(self, pid: int) -> list[int]:
+        """The processes that share a clock with one, as far as the service can tell: with SQLite, all of them."""
+        supervisor = psutil.Process(self.stack.pid)
+        return [self.stack.pid, *(child.pid for child in supervisor.children(recursive=True))]
+
+    def restart(self, names: Sequence[str]) -> None:
+        """Kill children at once, and wait until others are there in their place."""
+        pids = {name: self.pid(name) for name in names}
+        for pid in pids.values():
+            self.kill(pid, signal.SIGKILL)
+        for name, pid in pids.items():
+            wait_until(lambda name=name, pid=pid: self.pid(name) != pid, f"another {name}", 60)
+
     def kill(self, pid: int, signum: int) -> None:
         """Send a signal to a process of this service."""
-        assert psutil.Process(self.stack.pid) in psutil.Process(pid).parents() or pid == self.stack.pid
+        assert psutil.Process(self.stack.pid) in psutil.Process(pid).parents()
         os.kill(pid, signum)
 
     def holder(self) -> int:
@@ -167,20 +195,33 @@ class Scene:
         """Wait for a random time."""
         time.sleep(self.rng.uniform(0, most_s))
 
+    def pause(self, least_s: float, most_s: float) -> None:
+        """Let a fault last for a random time."""
+        time.sleep(self.rng.uniform(least_s, most_s))
+
     def mark_over(self) -> None:
         """From now on the service can recover. If nobody says so, it is when the drill returns."""
         self.over_at = time.monotonic()
 
     # -- its data, past the service --
 
-    def job(self) -> JobRow:
-        """Read the job under way."""
+    def job(self, job_id: str | None = None) -> JobRow:
+        """Read the job under way, or another one."""
         with self.database.read() as conn:
-            return jobs.get(conn, self.job_id)
+            return jobs.get(conn, job_id or self.job_id)
+
+    @property
+    def running_settings(self) -> Settings:
+        """The settings of the processes of the service."""
+        return self.stack.settings.replace(redis_url=self.stack.redis_url)
+
+    def cached_models(self) -> list[Path]:
+        """The model files that API processes have open."""
+        return sorted((self.data_dir / "cache").rglob("*.model"))
 
     def kill_redis(self) -> None:
         """Kill Redis. The supervisor starts its own one again."""
-        self.kill(self.pid("redis"), 9)
+        self.kill(self.pid("redis"), signal.SIGKILL)
 
     def restore_redis(self) -> None:
         """Start Redis again, if nobody else does."""
@@ -237,23 +278,33 @@ class PostgresScene(Scene):
     api_processes = 2
 
     def start(self) -> None:
-        self.postgres = PostgresServer(durable=True)
-        self.postgres.start()
-        self.redis = RedisServer(self.folder / "redis")
-        self.redis.start()
-        self._url = Databases(self.postgres.url).create()
+        self._start_services()
         self.relay = self._relay()
         super().start()
 
     def stop(self) -> None:
         super().stop()
         self.relay.close()
+        self._stop_services()
+
+    def _start_services(self) -> None:
+        self.postgres = PostgresServer(durable=True)
+        self.postgres.start()
+        self.redis = RedisServer(self.folder / "redis")
+        self.redis.start()
+        self._given_url = Databases(self.postgres.url).create()
+
+    def _stop_services(self) -> None:
         self.redis.stop()
         self.postgres.stop()
 
     def settle(self) -> None:
         self.relay.heal()
         super().settle()
+
+    def machine_of(self, pid: int) -> list[int]:
+        # Every process may be on a machine of its own.
+        return [pid]
 
     def kill_redis(self) -> None:
         self.redis.kill()
@@ -269,22 +320,22 @@ class PostgresScene(Scene):
         listening.bind(str(folder / POSTGRES_SOCKET))
         listening.listen(64)
 
-        def connect() -> socket.socket:
-            server = socket.socket(socket.AF_UNIX)
-            try:
-                server.connect(str(self.postgres.socket_path))
-            except OSError:
-                server.close()
-                raise
-            return server
+        return Relay(listening, self._connect_database)
 
-        return Relay(listening, connect)
+    def _connect_database(self) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(str(self.postgres.socket_path))
+        except OSError:
+            server.close()
+            raise
+        return server
 
     def _database_url(self) -> str:
-        return self._url
+        return self._given_url
 
     def _settings(self) -> dict[str, Any]:
-        given = self._url.partition("?")[0]
+        given = self._given_url.partition("?")[0]
         return {
             **super()._settings(),
             "database_url": f"{given}?host={self.folder / 'pg'}",

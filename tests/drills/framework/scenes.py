@@ -1,23 +1,83 @@
 """The services that drills break, by name."""
 
 import contextlib
+import lzma
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.drills.framework import namespaces
+from tests.drills.framework.clients import MODEL, Clients
+from tests.drills.framework.hosts import HostsScene
 from tests.drills.framework.scene import PostgresScene, Scene, SqliteScene
+from tests.drills.history import Submission
 
-SCENES: dict[str, type[Scene]] = {"sqlite": SqliteScene, "postgresql": PostgresScene}
+#: Enough for the data of all repetitions.
+SMALL_DISK_BYTES = 256 << 20
+#: A database that commit 7c860b3 wrote (schema 0010): a served version, and a job paused after pass 56 of 1,000.
+OLD_DATABASE = Path(__file__).parents[1] / "data" / "paused_at_7c860b3.db.xz"
+OLD_SEED = 2
+
+
+class SmallDiskScene(SqliteScene):
+    """The data directory is on a disk of its own, which a drill can fill."""
+
+    def start(self) -> None:
+        namespaces.mount_small_disk(self.data_dir, SMALL_DISK_BYTES)
+        super().start()
+
+    def stop(self) -> None:
+        super().stop()
+        namespaces.unmount(self.data_dir)
+
+
+class UpgradedScene(SqliteScene):
+    """Begins with the data of an older Tagsmith, each time anew. The paused job is the one under way."""
+
+    fresh = True
+
+    def start(self) -> None:
+        shutil.rmtree(self.data_dir, ignore_errors=True)
+        self.data_dir.mkdir()
+        (self.data_dir / "tagsmith.db").write_bytes(lzma.decompress(OLD_DATABASE.read_bytes()))
+        super().start()
+        self.has_champion = True
+
+    def begin(self, clients: Clients) -> str:
+        (paused,) = clients.client.jobs(state="paused")
+        clients.history.jobs.append(Submission(MODEL, OLD_SEED, paused.id))
+        clients.look()
+        clients.client.resume(paused.id)
+        return paused.id
+
+
+SCENES: dict[str, type[Scene]] = {
+    "postgresql": PostgresScene,
+    "sqlite": SqliteScene,
+    "hosts": HostsScene,
+    "small_disk": SmallDiskScene,
+    "upgraded": UpgradedScene,
+}
+#: These need namespaces, and so root.
+PRIVILEGED = ("hosts", "small_disk")
+
+
+def is_possible(name: str) -> bool:
+    """Whether this machine permits a scene."""
+    return name not in PRIVILEGED or namespaces.are_permitted()
 
 
 @contextlib.contextmanager
 def running(name: str) -> Iterator[Scene]:
-    """Start a service for the duration of the block."""
+    """Start a service for the duration of the block. One that every repetition needs anew is not started."""
     # Short, for a socket address holds 107 bytes.
     with tempfile.TemporaryDirectory(prefix="drill-") as folder:
         scene = SCENES[name](Path(folder))
         try:
-            scene.start()
+            if not scene.fresh:
+                scene.start()
             yield scene
         finally:
-            scene.stop()
+            if not scene.fresh:
+                scene.stop()
