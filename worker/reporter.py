@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from redis import Redis
@@ -54,6 +53,7 @@ class Reporter:
         self._lease = lease
         self._drafts: list[events.Draft] = []
         self._progress: dict[str, Any] | None = None
+        self._waits_for: str | None = None
         self._flushed_at = self._ticked_at = self._redis_failed_at = float("-inf")
         #: Number of the newest published event.
         self._published = last_seq
@@ -87,6 +87,21 @@ class Reporter:
     def note(self, note: Note) -> None:
         """Handle a message that is not progress."""
         self._draft("message", note.message, {}, note.level)
+
+    def waiting(self, message: str) -> None:
+        """Say that the job waits: once as an event, and in its progress as long as this is called."""
+        if message != self._waits_for:
+            self._waits_for = message
+            self._draft("message", message, {}, "warning")
+        progress = {**(self._progress or {}), "phase": "waiting"}
+        self._lease.note(progress)
+        if self._drafts and time.monotonic() - self._flushed_at >= FLUSH_INTERVAL_S:
+            self._try_flush()
+        if time.monotonic() - self._ticked_at >= TICK_INTERVAL_S and self._redis_may_respond():
+            self._ticked_at = time.monotonic()
+            self._record_redis_result(
+                ok=messages.publish_tick(self._context.redis, self._lease.job_id, progress)
+            )
 
     def flush(self) -> None:
         """Write the pending events. Raises Unavailable when the database is unavailable; the events stay pending."""
@@ -124,7 +139,7 @@ class Reporter:
         self._published = self._published if last is None else last
 
     def _draft(self, kind: str, message: str, data: Mapping[str, Any], level: str = "info") -> None:
-        self._drafts.append(events.Draft(kind, message, data, level, at=datetime.now(UTC)))
+        self._drafts.append(events.Draft(kind, message, data, level, noted_s=time.monotonic()))
 
     def _try_flush(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """Operations on jobs."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
@@ -20,7 +20,7 @@ from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.jobs.submit import CheckedJob
 from tagsmith.core.service import messages
 from tagsmith.core.service.settings import Settings
-from tagsmith.core.store import blobs
+from tagsmith.core.store import blobs, clock
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.keys import Scope
 from tagsmith.core.store.paging import Page
@@ -67,14 +67,21 @@ def path_of(job: JobRow) -> str:
 
 def get(database: Database, job_id: str) -> JobRow:
     """Return one job, by its id or its last six characters."""
+    return _get(database, job_id)[0]
+
+
+def _get(database: Database, job_id: str) -> tuple[JobRow, bool]:
+    """Return a job, and whether it has just succeeded."""
     with database.read() as conn:
-        return jobs.get(conn, control.resolve(conn, job_id))
+        job = jobs.get(conn, control.resolve(conn, job_id))
+        ended_at = job.finished_at if job.state is State.SUCCEEDED else None
+        return job, ended_at is not None and clock.now(conn) - ended_at < JUST_NOW
 
 
 async def get_and_follow(runtime: Runtime, job_id: str) -> JobRow:
     """Return one job. If it has just succeeded, load its model first, so that the caller can tag with it at once."""
-    job = await run_in_threadpool(get, runtime.database, job_id)
-    if job.state is State.SUCCEEDED and job.finished_at and datetime.now(UTC) - job.finished_at < JUST_NOW:
+    job, just_succeeded = await run_in_threadpool(_get, runtime.database, job_id)
+    if just_succeeded:
         await runtime.serving.refresh()
     return job
 

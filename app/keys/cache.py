@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import anyio
@@ -16,7 +16,7 @@ import anyio.to_thread
 from tagsmith.app.keys.failures import FailedKeys
 from tagsmith.core.base.errors import TagsmithError, Unavailable
 from tagsmith.core.service.settings import ANYONE, Settings
-from tagsmith.core.store import keys
+from tagsmith.core.store import clock, keys
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.keys import KeyRow
 
@@ -37,7 +37,14 @@ THREADS = 4
 @dataclass(frozen=True, slots=True)
 class _CachedKey:
     key: KeyRow | None
+    #: By the monotonic clock, and by the clock of the database.
     read_at: float
+    read_time: datetime
+
+    def usable(self) -> KeyRow | None:
+        """Return the key if it is neither revoked nor expired."""
+        now = self.read_time + timedelta(seconds=time.monotonic() - self.read_at)
+        return self.key if self.key is not None and self.key.usable(now) else None
 
 
 class KeyCache:
@@ -50,7 +57,7 @@ class KeyCache:
         self._required = False if self._open else None if settings.on_loopback else True
         self._first_read = asyncio.Lock()
         self._cached: OrderedDict[bytes, _CachedKey] = OrderedDict()
-        self._reading: dict[bytes, asyncio.Task[KeyRow | None]] = {}
+        self._reading: dict[bytes, asyncio.Task[_CachedKey]] = {}
         self._recording: set[asyncio.Task[None]] = set()
         self._threads = anyio.CapacityLimiter(THREADS)
         self._failures = FailedKeys()
@@ -91,30 +98,28 @@ class KeyCache:
             if task is None:
                 task = self._reading[digest] = asyncio.create_task(self._read(digest, token))
                 task.add_done_callback(lambda _: self._reading.pop(digest, None))
-            key = await asyncio.shield(task)
-            if key is None:
+            cached = await asyncio.shield(task)
+            if cached.key is None:
                 self._failures.count(address)
-        else:
-            key = cached.key
-        return key if key is not None and key.usable(datetime.now(UTC)) else None
+        return cached.usable()
 
-    async def _read(self, digest: bytes, token: str) -> KeyRow | None:
+    async def _read(self, digest: bytes, token: str) -> _CachedKey:
         try:
-            key = await self._thread(lambda: self._find(token))
+            found = await self._thread(lambda: self._find(token))
         except Unavailable:
             cached = self._cached.get(digest)
             if cached is not None and cached.key is not None and time.monotonic() - cached.read_at < STALE_S:
-                return cached.key
+                return cached
             raise
-        self._cached[digest] = _CachedKey(key, time.monotonic())
+        self._cached[digest] = found
         self._cached.move_to_end(digest)
         if len(self._cached) > MAX_CACHED:
             self._cached.popitem(last=False)
-        if key is not None and _use_is_due(key):
-            task = asyncio.create_task(self._record_use(key))
+        if found.key is not None and _use_is_due(found.key, found.read_time):
+            task = asyncio.create_task(self._record_use(found.key))
             self._recording.add(task)
             task.add_done_callback(self._recording.discard)
-        return key
+        return found
 
     async def _record_use(self, key: KeyRow) -> None:
         """Record the last use of a key, in the background."""
@@ -130,9 +135,9 @@ class KeyCache:
                 "last use of a key not recorded", extra={"key_id": key.id, "reason": error.message}
             )
 
-    def _find(self, token: str) -> KeyRow | None:
+    def _find(self, token: str) -> _CachedKey:
         with self._database.read() as conn:
-            return keys.of_token(conn, token)
+            return _CachedKey(keys.of_token(conn, token), time.monotonic(), clock.now(conn))
 
     def _any_created(self) -> bool:
         with self._database.read() as conn:
@@ -142,5 +147,5 @@ class KeyCache:
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
 
-def _use_is_due(key: KeyRow) -> bool:
-    return key.last_used_at is None or datetime.now(UTC) - key.last_used_at >= keys.USE_INTERVAL
+def _use_is_due(key: KeyRow, now: datetime) -> bool:
+    return key.last_used_at is None or now - key.last_used_at >= keys.USE_INTERVAL

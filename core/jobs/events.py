@@ -1,9 +1,10 @@
 """The stored events of a job, in order."""
 
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,8 +25,12 @@ class Draft:
     message: str
     data: Mapping[str, Any] = field(default_factory=dict)
     level: str = "info"
-    #: When it happened; None means now. Events of passes are written in batches.
-    at: datetime | None = None
+    #: When it happened, by `time.monotonic`; None means now. Events of passes are written in batches.
+    noted_s: float | None = None
+
+    def at(self, now: datetime) -> datetime:
+        """Return when it happened, by the clock of `now`."""
+        return now if self.noted_s is None else now - timedelta(seconds=time.monotonic() - self.noted_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def store(conn: Connection, job_id: str, last_seq: int, drafts: Sequence[Draft])
     now = clock.now(conn)
     first = last_seq - len(drafts) + 1
     made = [
-        Event(first + i, draft.type, draft.level, draft.at or now, draft.message, dict(draft.data))
+        Event(first + i, draft.type, draft.level, draft.at(now), draft.message, dict(draft.data))
         for i, draft in enumerate(drafts)
     ]
     conn.execute(tables.event.insert(), [dataclasses.asdict(event) | {"job_id": job_id} for event in made])

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.service.queues import QUEUES
-from tagsmith.core.store import clock, tables
+from tagsmith.core.store import clock, lease_clock, tables
 from tagsmith.core.store.states import HELD, State
 
 _job = tables.job
@@ -76,7 +76,7 @@ def read(conn: Connection) -> ServiceStats:
         [JobStats(kind, state, count, done, float(took or 0)) for kind, state, count, done, took in rows],
         _queues(conn, now),
         _since(taken_at, now),
-        _since(until, now),
+        _since(until, lease_clock.now(conn)),
         [(row.model, row.alias, row.version) for row in aliases],
     )
 

@@ -208,13 +208,14 @@ def recent_progress(conn: Connection, limit: int) -> list[tuple[dict[str, Any], 
 
 
 def unsent(conn: Connection, older_than: datetime, limit: int = 1000) -> list[JobRow]:
-    """List queued jobs with no message sent since `older_than`.
+    """List queued jobs with no message sent since `older_than`, or with a time in the future: the clock was set back.
 
     Either the sender died between commit and send, or the broker lost the message, or all workers are busy. In the
     last case the caller still finds the message in the broker.
     """
     since = sa.func.coalesce(_job.c.sent_at, _job.c.queued_at)
-    query = sa.select(*_COLUMNS).where(_job.c.state == State.QUEUED.value, since <= older_than)
+    due = sa.or_(since <= older_than, since > clock.now(conn))
+    query = sa.select(*_COLUMNS).where(_job.c.state == State.QUEUED.value, due)
     return [_make(row) for row in conn.execute(query.order_by(_job.c.queued_at).limit(limit))]
 
 

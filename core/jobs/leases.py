@@ -16,7 +16,7 @@ from tagsmith.core.base.errors import Conflict
 from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.service.settings import MAX_LOSSES
-from tagsmith.core.store import clock, tables
+from tagsmith.core.store import clock, lease_clock, tables
 from tagsmith.core.store.states import HELD, State, Transition
 
 _job = tables.job
@@ -47,7 +47,7 @@ def claim(
 
     `owner` must be new for each claim. It identifies this claim among all others (fencing).
     """
-    now = clock.now(conn)
+    now = lease_clock.now(conn)
     abandoned = sa.and_(
         _job.c.state == State.RUNNING.value, _job.c.lease_until < now, _job.c.losses + 1 < max_losses
     )
@@ -60,7 +60,7 @@ def claim(
             "losses": _job.c.losses + sa.case((_job.c.state == State.RUNNING.value, 1), else_=0),
             "lease_owner": owner,
             "lease_until": now + timedelta(seconds=lease_s),
-            "started_at": now,
+            "started_at": clock.now(conn),
             "progress": None,
         },
     )
@@ -75,7 +75,7 @@ def heartbeat(
     worked_s: float | None = None,
 ) -> Signals:
     """Renew the lease, store progress and time spent if given, and return the signals, in one statement."""
-    values: dict[str, Any] = {"lease_until": clock.now(conn) + timedelta(seconds=lease_s)}
+    values: dict[str, Any] = {"lease_until": lease_clock.now(conn) + timedelta(seconds=lease_s)}
     if progress is not None:
         values["progress"] = dict(progress)
     if worked_s is not None:
@@ -126,7 +126,7 @@ def requeue(conn: Connection, job_id: str, owner: str) -> JobRow:
 
 
 def expired(conn: Connection, now: datetime) -> list[str]:
-    """List the jobs whose lease has expired. This is a read, so that reapers check before they lock."""
+    """List the jobs whose lease has expired at `now` of the lease clock. Reapers read this before they lock."""
     return list(conn.scalars(sa.select(_job.c.id).where(_is_expired(now)).order_by(_job.c.lease_until)))
 
 
@@ -136,6 +136,7 @@ def reap(conn: Connection, now: datetime, max_losses: int = MAX_LOSSES) -> list[
     Any number of processes may call this at the same time. One of them handles each expired lease.
     """
     moved: list[JobRow] = []
+    at = clock.now(conn)
     last_chance = _job.c.losses + 1 >= max_losses
     times = "once" if max_losses == 1 else f"{max_losses} times in a row"
     lost = {
@@ -145,8 +146,8 @@ def reap(conn: Connection, now: datetime, max_losses: int = MAX_LOSSES) -> list[
     }
     for job_id in expired(conn, now):
         where = sa.and_(_job.c.id == job_id, _is_expired(now))
-        given_back = _given_back(now) | {"losses": _job.c.losses + 1}
-        ended = {"losses": _job.c.losses + 1, "error": _error_unless_cancelling(lost), "finished_at": now}
+        given_back = _given_back(at) | {"losses": _job.c.losses + 1}
+        ended = {"losses": _job.c.losses + 1, "error": _error_unless_cancelling(lost), "finished_at": at}
         job = jobs.move(conn, Transition.RECOVER, sa.and_(where, sa.not_(last_chance)), given_back)
         job = job or jobs.move(conn, Transition.GIVE_UP, sa.and_(where, last_chance), ended)
         if job is not None:

@@ -43,8 +43,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 def now(conn: Connection) -> datetime:
     """Return the present time of the database's clock.
 
-    Workers check each other's leases; with the server's time, skewed clocks do no harm. SQLite has no server, but all
-    its users share a machine and its clock.
+    SQLite has no server, but all its users share a machine and its clock. This clock may jump: `lease_clock` does not.
     """
     if conn.dialect.name == "postgresql":
         stamp: Any = conn.execute(sa.select(sa.func.clock_timestamp())).scalar_one()

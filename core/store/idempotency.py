@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Conflict
-from tagsmith.core.store import clock, tables
+from tagsmith.core.store import lease_clock, tables
 from tagsmith.core.store.engine import insert_if_new
 
 #: How long a request holds its row without renewal. A caller waits no longer than this for a dead process.
@@ -43,7 +43,7 @@ class InProgress(Conflict):
 
 def begin(conn: Connection, row_id: str, attempt: str) -> StoredResponse | None:
     """Hold a row for a new request and return None, or return the response to an earlier one."""
-    now = clock.now(conn)
+    now = lease_clock.now(conn)
     values = {"id": row_id, "attempt": attempt, "expires_at": now + HELD}
     if insert_if_new(conn, _stored, values):
         return None
@@ -61,7 +61,9 @@ def begin(conn: Connection, row_id: str, attempt: str) -> StoredResponse | None:
 
 def renew(conn: Connection, row_id: str, attempt: str) -> None:
     """Extend the hold on a row."""
-    conn.execute(_stored.update().where(_pending(row_id, attempt)).values(expires_at=clock.now(conn) + HELD))
+    conn.execute(
+        _stored.update().where(_pending(row_id, attempt)).values(expires_at=lease_clock.now(conn) + HELD)
+    )
 
 
 def store(conn: Connection, row_id: str, attempt: str, response: StoredResponse) -> None:
@@ -74,7 +76,7 @@ def store(conn: Connection, row_id: str, attempt: str, response: StoredResponse)
             status=response.status,
             headers=dict(response.headers),
             body=response.body,
-            expires_at=clock.now(conn) + KEPT,
+            expires_at=lease_clock.now(conn) + KEPT,
         )
     )
     if stored.rowcount != 1:
@@ -88,7 +90,7 @@ def release(conn: Connection, row_id: str, attempt: str) -> None:
 
 def clean(conn: Connection) -> int:
     """Remove expired rows; return their number."""
-    return int(conn.execute(_stored.delete().where(_stored.c.expires_at <= clock.now(conn))).rowcount)
+    return int(conn.execute(_stored.delete().where(_stored.c.expires_at <= lease_clock.now(conn))).rowcount)
 
 
 def _pending(row_id: str, attempt: str) -> sa.ColumnElement[bool]:

@@ -313,6 +313,15 @@ kept_answer = sa.Table(
     sa.Column("expires_at", UtcDateTime(), nullable=False, index=True),
 )
 
+# SQLite only: the monotonic clock of the machine, from which leases are counted.
+lease_clock = sa.Table(
+    "lease_clock",
+    metadata,
+    sa.Column("boot_id", sa.String(64), primary_key=True),
+    # Added to the clock of the machine: microseconds since 1970.
+    sa.Column("offset_us", sa.BigInteger, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

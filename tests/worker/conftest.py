@@ -17,6 +17,14 @@ def stack(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[process
 
 
 @pytest.fixture
+def postgres_stack(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[processes.Stack]:
+    """A stack with a database server, whose clock need not be that of the workers."""
+    made = processes.Stack(processes.settings(postgres_url, redis_url, tmp_path), tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
 def breakable(
     migrated_sqlite_file: Path, own_redis: services.RedisServer, tmp_path: Path
 ) -> Iterator[processes.Stack]:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,20 @@ def settings(database_url: str, redis_url: str, data_dir: Path) -> Settings:
 class Worker:
     """One worker process."""
 
-    def __init__(self, config: Settings, log: Path, module: str = "tests.worker.counting") -> None:
+    def __init__(
+        self,
+        config: Settings,
+        log: Path,
+        module: str = "tests.worker.counting",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._log = log
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("TAGSMITH_")}
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("TAGSMITH_")}
         with log.open("ab") as handle:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module],
                 cwd=ROOT,
-                env=environment | config.to_env(),
+                env={**inherited, **config.to_env(), **(environment or {})},
                 stdout=handle,
                 stderr=subprocess.STDOUT,
             )
@@ -77,8 +84,11 @@ class Stack:
         self._send = sender(create_celery(config))
         self._workers: list[Worker] = []
 
-    def start(self, module: str = "tests.worker.counting") -> Worker:
-        worker = Worker(self.config, self._folder / f"worker-{len(self._workers)}.log", module)
+    def start(
+        self, module: str = "tests.worker.counting", environment: Mapping[str, str] | None = None
+    ) -> Worker:
+        log = self._folder / f"worker-{len(self._workers)}.log"
+        worker = Worker(self.config, log, module, environment)
         self._workers.append(worker)
         return worker
 

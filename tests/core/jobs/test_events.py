@@ -1,21 +1,27 @@
+import dataclasses
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tagsmith.core.base.errors import NotFound
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.jobs.events import Draft
+from tagsmith.core.store import clock
 from tagsmith.core.store.engine import Database
 from tests.core.store.samples import add_job
 
 
 def test_events_are_numbered_from_one_without_gaps_and_come_back_in_order(db: Database) -> None:
     job = add_job(db)
-    at = datetime(2026, 1, 31, 8, 47, 5, 123456, tzinfo=UTC)
-    drafts = [Draft("pass", f"pass {i}", {"pass": i, "dev": {"f1": 91.5}}, at=at) for i in (1, 2, 3)]
+    noted_s = time.monotonic() - 3600
+    drafts = [
+        Draft("pass", f"pass {i}", {"pass": i, "dev": {"f1": 91.5}}, noted_s=noted_s) for i in (1, 2, 3)
+    ]
     with db.write() as conn:
+        hour_ago = clock.now(conn) - timedelta(hours=1)
         made = events.append(conn, job.id, drafts)
         assert events.append(conn, job.id, []) == []
     with db.read() as conn:
@@ -26,6 +32,9 @@ def test_events_are_numbered_from_one_without_gaps_and_come_back_in_order(db: Da
         assert events.after(conn, job.id, 4, 100) == []
         assert events.after(conn, job.id, 10**30, 100) == []
     assert found == made
+    assert abs(found[0].at - hour_ago) < timedelta(minutes=1)
+    at = datetime(2026, 1, 31, 8, 47, 5, 123456, tzinfo=UTC)
+    found[0] = dataclasses.replace(found[0], at=at)
     assert found[0].as_dict() == {
         "seq": 2,
         "type": "pass",

@@ -12,7 +12,7 @@ from tagsmith.core.jobs import control, events, jobs, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.leases import LeaseLost, Signals
 from tagsmith.core.registry import models
-from tagsmith.core.store import clock
+from tagsmith.core.store import clock, lease_clock
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import TERMINAL, TRANSITIONS, State, Transition
 from tests.core.store.samples import LATER, LEASE_S, add_job, add_running, new_version
@@ -60,14 +60,16 @@ def test_a_job_on_an_unknown_corpus_is_refused_and_not_stored(db: Database) -> N
 def test_claim_takes_a_queued_job_once(db: Database) -> None:
     job = add_job(db)
     with db.write() as conn:
+        before = lease_clock.now(conn)
         claimed = leases.claim(conn, job.id, "w1", LEASE_S)
+        after = lease_clock.now(conn)
     with db.write() as conn:
         assert leases.claim(conn, job.id, "w2", LEASE_S) is None
     assert claimed is not None
     assert (claimed.state, claimed.attempt, claimed.lease_owner) == (State.RUNNING, 1, "w1")
     assert claimed.started_at is not None
     assert claimed.lease_until is not None
-    assert claimed.lease_until - claimed.started_at == timedelta(seconds=LEASE_S)
+    assert before <= claimed.lease_until - timedelta(seconds=LEASE_S) <= after
     assert states_of(db, job.id) == ["queued", "running"]
 
 
