@@ -97,7 +97,13 @@ class Supervisor:
         url = listen.address(listener)
         command = (sys.executable, "-m", "tagsmith.cli", "api", "--fd", str(listener.fileno()))
         apis = [
-            self._child(settings, f"api-{n + 1}", command, API_STOP_S, pass_fds=(listener.fileno(),))
+            self._child(
+                settings,
+                f"api-{n + 1}",
+                command,
+                API_STOP_S + settings.drain_seconds,
+                pass_fds=(listener.fileno(),),
+            )
             for n in range(settings.api_processes)
         ]
         workers = [

@@ -40,6 +40,8 @@ class Health:
         self._warmed = False
         self._warm_error: str | None = None
         self._migrated = False
+        #: Set when the process stops, so that proxies send it no more requests.
+        self.stopping = False
         # Separate threads: probes must work even if all other threads are busy.
         self._threads = anyio.CapacityLimiter(2)
 
@@ -65,12 +67,15 @@ class Health:
         database, migrations, redis = await asyncio.gather(
             self._database_check(), self._migrations_check(), self._redis_check()
         )
-        return {
+        checks = {
             "database": database,
             "migrations": migrations,
             "redis": redis,
             "kernels": self._kernels_check(),
         }
+        if self.stopping:
+            checks["process"] = HealthCheck(ok=False, fatal=True, detail="the process is stopping")
+        return checks
 
     async def _database_check(self) -> HealthCheck:
         def probe() -> None:

@@ -45,6 +45,8 @@ DEFAULT_PORT = 8765
 #: A crash that a job itself causes happens again. A second attempt distinguishes it from an accident.
 MAX_LOSSES = 2
 
+#: A quarter for each of two files that are read at once, a quarter for JSON bodies, and a quarter for the rest.
+MEMORY_PARTS = 4
 #: The share of a machine's memory that jobs may use; the rest is for the system and for serving.
 MEMORY_SHARE = 0.8
 
@@ -205,6 +207,20 @@ class Settings(BaseSettings):
             " machine or container, divided by the number of workers."
         ),
     )
+    read_memory_bytes: Positive | None = Field(
+        None,
+        description=(
+            "Maximum memory to read one uploaded or stored file in the API, of which each process reads two at once."
+            " Default: a quarter of the memory of the machine or container, divided by the number of API processes."
+        ),
+    )
+    request_memory_bytes: Positive | None = Field(
+        None,
+        description=(
+            "Maximum memory of all JSON bodies in one API process, received and parsed; further requests are refused."
+            " Default: as for reading files."
+        ),
+    )
     max_queued_jobs: Positive = Field(10_000, description="Maximum number of queued jobs; more are refused.")
 
     max_upload_bytes: Positive = Field(
@@ -246,6 +262,16 @@ class Settings(BaseSettings):
 
     lease_seconds: PositiveFloat = Field(
         30.0, description="A worker without a heartbeat for this long loses its job to another worker."
+    )
+    drain_seconds: float = Field(
+        0.0,
+        ge=0,
+        le=3600,
+        allow_inf_nan=False,
+        description=(
+            "Before an API process stops, `/readyz` returns 503 for this long while requests are still accepted. Set it"
+            " to the time that a load balancer needs to notice."
+        ),
     )
     keep_jobs_days: Count = Field(
         90,
@@ -357,6 +383,20 @@ class Settings(BaseSettings):
         if self.job_memory_bytes is not None:
             return self.job_memory_bytes
         return int(machine.memory_bytes() * MEMORY_SHARE) // max(1, self.workers)
+
+    @property
+    def read_memory(self) -> int:
+        """The maximum memory to read one file in the API, in bytes."""
+        return self.read_memory_bytes or self._memory_share
+
+    @property
+    def request_memory(self) -> int:
+        """The maximum memory of all JSON bodies in one API process, in bytes."""
+        return self.request_memory_bytes or self._memory_share
+
+    @property
+    def _memory_share(self) -> int:
+        return machine.memory_bytes() // MEMORY_PARTS // self.api_processes
 
     @property
     def logging_level(self) -> int:

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import threading
 
+import httpx
 import pytest
 
 from tagsmith.app import server as app_server
 from tagsmith.core.service.settings import Settings
-from tests.app.servers import ROOT, ThreadServer
+from tests.app.servers import ROOT, ThreadServer, assert_problem
 from tests.services import wait_until
 
 #: A server that has an application which never comes to its end.
@@ -61,6 +62,26 @@ def test_a_connection_ends_after_an_answer_and_not_before_one(settings: Settings
         assert idle.sock.recv(1) == b""  # closed, in order, with nothing said
         idle.close()
         busy.close()
+
+
+def test_proxies_have_time_to_notice_before_a_process_stops(settings: Settings) -> None:
+    patient = ThreadServer(settings.model_copy(update={"drain_seconds": 3000.0}))
+    with patient as server:
+        early = connected(server)
+        server.ready()
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503, "it to say that it stops")
+        problem = assert_problem(httpx.get(f"{server.url}/readyz"), 503, "not_ready", parameter="process")
+        assert problem["reasons"] == ["the process is stopping"]
+        early.request("GET", "/livez")
+        answer = early.getresponse()
+        answer.read()
+        assert (answer.status, answer.headers["connection"]) == (200, None)
+        connected(server).close()  # also new connections
+        early.close()
+        server.server.force_exit = True  # as a second signal does
+        stopping.join()
 
 
 def test_a_process_without_connections_stops_without_the_time_to_drain(
