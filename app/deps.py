@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import anyio
 from fastapi import Depends, Request
 from pydantic import BaseModel
 from redis import Redis
@@ -17,11 +16,14 @@ from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
 from tagsmith.app.http.idempotency import ChangeResponse, PendingRequest
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.http.memory import RequestMemory
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.sender import JobSender
 from tagsmith.app.keys.cache import KeyCache
 from tagsmith.app.metrics.meters import Meters
 from tagsmith.app.metrics.sampler import MetricsSampler
+from tagsmith.app.reading.stored import StoredTexts
+from tagsmith.app.reading.uploads import Uploads
 from tagsmith.app.tagging.service import Tagging
 from tagsmith.app.tagging.serving import Serving
 from tagsmith.core.registry.registry import Registry
@@ -49,6 +51,7 @@ class Runtime:
     registry: Registry
     serving: Serving
     tagging: Tagging
+    memory: RequestMemory
     live: LiveEvents
     sender: JobSender
     health: Health
@@ -59,8 +62,8 @@ class Runtime:
     sampler: MetricsSampler
     #: None when tracing is off.
     tracing: "Tracing | None"
-    #: Uploads have their own threads, so that long ones do not block other routes.
-    upload_threads: anyio.CapacityLimiter
+    uploads: Uploads
+    texts: StoredTexts
     #: Set when the process stops. From then on every response closes its connection.
     draining: asyncio.Event
 

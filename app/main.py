@@ -25,6 +25,7 @@ from tagsmith.app.health.routes import router as health
 from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
 from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.http.memory import RequestMemory
 from tagsmith.app.http.middleware.access_control import AccessControl
 from tagsmith.app.http.middleware.attach_policy import AttachPolicy
 from tagsmith.app.http.middleware.audit import Audit
@@ -50,6 +51,9 @@ from tagsmith.app.metrics.sampler import MetricsSampler
 from tagsmith.app.models.routes import router as models
 from tagsmith.app.page.routes import router as page
 from tagsmith.app.policies.routes import router as policies
+from tagsmith.app.reading.bounded import BoundedCalls
+from tagsmith.app.reading.stored import StoredTexts
+from tagsmith.app.reading.uploads import Uploads
 from tagsmith.app.tagging import serving
 from tagsmith.app.tagging.direct import DirectTagging
 from tagsmith.app.tagging.routes import router as tagging
@@ -66,8 +70,7 @@ from tagsmith.core.store.engine import Database
 if TYPE_CHECKING:
     from tagsmith.core.service.tracing.otel import Tracing
 
-#: Corpora are parsed by kernels that release the GIL. Two more threads than cores keep the cores busy while some
-#: wait for SQL.
+#: Threads of uploads mostly wait for the disk and for SQL.
 EXTRA_UPLOAD_THREADS = 2
 #: Interval between checks of an idle Redis connection.
 HEALTH_CHECK_INTERVAL_S = 15
@@ -157,6 +160,9 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
     health_checks = Health(database, async_redis, warm.serving, lambda: cache.usage.open_models)
     meters, streams = Meters(settings.data_dir / "metrics"), OpenStreams(settings)
     cores = os.cpu_count() or 1
+    memory = RequestMemory(settings.request_memory)
+    bounded = BoundedCalls(settings.read_memory)
+    uploads = Uploads(settings.data_dir / "spool", bounded, cores + EXTRA_UPLOAD_THREADS)
     return Runtime(
         settings=settings,
         database=database,
@@ -165,8 +171,9 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         registry=Registry(redis),
         serving=resolver,
         tagging=Tagging(
-            resolver, settings, anyio.CapacityLimiter(cores), lambda: health_checks.warmed, Turns()
+            resolver, settings, anyio.CapacityLimiter(cores), lambda: health_checks.warmed, Turns(), memory
         ),
+        memory=memory,
         live=LiveEvents(async_redis),
         sender=JobSender(url),
         health=health_checks,
@@ -176,7 +183,8 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         meters=meters,
         sampler=MetricsSampler(meters, streams, cache),
         tracing=tracing,
-        upload_threads=anyio.CapacityLimiter(cores + EXTRA_UPLOAD_THREADS),
+        uploads=uploads,
+        texts=StoredTexts(database, uploads, settings),
         draining=asyncio.Event(),
     )
 
@@ -201,6 +209,7 @@ async def _close(runtime: Runtime) -> None:
     if runtime.redis is not None:
         runtime.redis.close()
     runtime.sender.close()
+    runtime.uploads.close()
     runtime.sampler.sample()
     runtime.meters.close()
     runtime.database.dispose()

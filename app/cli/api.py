@@ -67,10 +67,12 @@ def tune_interpreter() -> None:
 
 def _serve_on(listener: socket.socket, settings: Settings) -> None:
     app = main.create_app(settings, tracing.started("tagsmith-api"))
-    server_of(app, settings.proxies).run(sockets=[listener])
+    server_of(app, settings.proxies, start_reading=True).run(sockets=[listener])
 
 
-def server_of(app: FastAPI, trusted_proxies: Sequence[str] = ()) -> server.Server:
+def server_of(
+    app: FastAPI, trusted_proxies: Sequence[str] = (), *, start_reading: bool = False
+) -> server.Server:
     """Return the server that an API process runs for `app`."""
     config = uvicorn.Config(
         app,
@@ -86,4 +88,4 @@ def server_of(app: FastAPI, trusted_proxies: Sequence[str] = ()) -> server.Serve
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
     )
-    return server.Server(config)
+    return server.Server(config, start_reading=start_reading)

@@ -1,20 +1,24 @@
 """Export of corpora: as uploaded, or converted to a format and optionally tagged by a model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-import anyio.to_thread
-
-from tagsmith.app.deps import Runtime
+from tagsmith.app.reading.stored import StoredText, StoredTexts, corpus_of
+from tagsmith.app.reading.uploads import BATCH_BYTES
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline.evaluation import tagged_corpus
-from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import blobs, corpora
+from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
+
+if TYPE_CHECKING:  # the process that reads uploads does without it
+    from tagsmith.app.tagging.serving import Serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +39,53 @@ class Content:
     headers: Mapping[str, str]
 
 
-async def export(runtime: Runtime, corpus_id: str, asked: Export) -> Content:
-    """Export a corpus. Errors are raised before the first byte is sent."""
-    served = await runtime.serving.resolve(asked.model) if asked.model is not None else None
-    tagger = served.tagger if served else None
-    work = partial(_content, runtime.database, runtime.settings, corpus_id, asked, tagger)
-    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
-
-
-def _content(
-    database: Database, settings: Settings, corpus_id: str, asked: Export, tagger: Tagger | None
-) -> Content:
+def as_uploaded(database: Database, row: CorpusRow, asked: Export) -> Content:
+    """Return the text of a corpus as it came."""
+    _refuse_options(asked)
     with database.read() as conn:
-        row = corpora.get(conn, corpus_id)
         blob_id = corpora.blob_id(conn, row.id)
-    if asked.format is None:
-        _refuse_options(asked)
-        # No transaction is open while a slow client reads.
-        text = blobs.stream(database, blob_id)
-        headers = {"Content-Length": str(row.size_bytes), "ETag": f'"{row.sha256}"'}
-        return Content(text, formats.media_type(row.format), headers)
+    # No transaction is open while a slow client reads.
+    text = blobs.stream(database, blob_id)
+    headers = {"Content-Length": str(row.size_bytes), "ETag": f'"{row.sha256}"'}
+    return Content(text, formats.media_type(row.format), headers)
+
+
+async def converted(texts: StoredTexts, serving: "Serving", row: CorpusRow, asked: Export) -> Content:
+    """Write a corpus in another format. Errors are raised before the first byte is sent."""
+    assert asked.format is not None
     options = formats.writing_options(row.format, row.options, asked.format, asked.options)
-    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
-    corpus = corpora.load(database, row, **limits)
-    if tagger is not None:
+    with ExitStack() as files:
+        target = files.enter_context(texts.uploads.file())
+        model: tuple[IO[bytes], ...] = ()
+        sha256 = None
+        if asked.model is not None:
+            model_file, sha256 = await serving.open_file(asked.model)
+            model = (files.enter_context(model_file),)
+        await texts.call(row, _write, asked.format, options, sha256, files=(target, *model))
+        target.seek(0)
+        return Content(_chunks(target, files.pop_all()), formats.media_type(asked.format), {})
+
+
+def _write(
+    files: Sequence[IO[bytes]],
+    source: StoredText,
+    format: str,  # noqa: A002
+    options: Mapping[str, object],
+    model_sha256: str | None,
+) -> None:
+    text, target, *model = files
+    corpus = corpus_of(text, source)
+    if model:
+        tagger = Tagger.open(Path(f"/dev/fd/{model[0].fileno()}"), model_sha256)
         corpus = finished(tagged_corpus(tagger, corpus))
-    return Content(formats.write(corpus, asked.format, options), formats.media_type(asked.format), {})
+    target.writelines(formats.write(corpus, format, options))
+    target.flush()
+
+
+def _chunks(file: IO[bytes], files: ExitStack) -> Iterator[bytes]:
+    with files:
+        while chunk := file.read(BATCH_BYTES):
+            yield chunk
 
 
 def _refuse_options(asked: Export) -> None:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tagsmith import wire
-from tagsmith.app.corpora import exports, sentences, service
+from tagsmith.app.corpora import exports, service
 from tagsmith.app.corpora.parameters import OPTIONS
 from tagsmith.app.corpora.sentences import SentenceQuery
 from tagsmith.app.deps import CallerDep, DatabaseDep, RuntimeDep
@@ -128,7 +128,7 @@ async def list_sentences(
     faulty: Faulty = False,
 ) -> Page[wire.CorpusSentence]:
     """List sentences in the order of the corpus. `next_cursor` is the `offset` of the next page."""
-    return await sentences.page(runtime, corpus_id, SentenceQuery(offset, limit, label, faulty))
+    return await service.sentence_page(runtime, corpus_id, SentenceQuery(offset, limit, label, faulty))
 
 
 @router.get(
@@ -147,7 +147,7 @@ async def get_content(
 ) -> StreamingResponse:
     """Return the text as it was uploaded, decompressed. `format` converts it; `model` tags it."""
     asked = exports.Export(format, model, _options(request, "format", "model"))
-    export = await exports.export(runtime, corpus_id, asked)
+    export = await service.export(runtime, corpus_id, asked)
     return StreamingResponse(export.chunks, media_type=export.media_type, headers=export.headers)
 
 

@@ -1,16 +1,16 @@
 """The sentences of a stored corpus, for people to read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import IO
 
-import anyio.to_thread
 import numpy as np
 
-from tagsmith.app.deps import Runtime
+from tagsmith.app.reading.stored import StoredText, StoredTexts, corpus_of
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.sentences import Sentences
 from tagsmith.core.evaluate.spans import spans_of
-from tagsmith.core.store import corpora
+from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.paging import Page
 from tagsmith.wire import CorpusSentence, CorpusSpan
 
@@ -28,10 +28,10 @@ class SentenceQuery:
     faulty: bool
 
 
-async def page(runtime: Runtime, corpus_id: str, query: SentenceQuery) -> Page[CorpusSentence]:
-    """Read a page of sentences. The whole corpus is read, in a thread for uploads."""
-    work = partial(_page, runtime, corpus_id, query)
-    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
+async def page(texts: StoredTexts, row: CorpusRow, query: SentenceQuery) -> Page[CorpusSentence]:
+    """Read a page of sentences. The whole corpus is read."""
+    faulty = [fault["sentence"] for fault in row.report.get("bio_faults", ())] if query.faulty else None
+    return await texts.call(row, _page, query, faulty)
 
 
 def sample(corpus: Corpus, count: int) -> list[CorpusSentence]:
@@ -60,20 +60,18 @@ def readable(corpus: Corpus, indices: "range | list[int]") -> list[CorpusSentenc
     return shown
 
 
-def _page(runtime: Runtime, corpus_id: str, query: SentenceQuery) -> Page[CorpusSentence]:
-    settings = runtime.settings
-    with runtime.database.read() as conn:
-        row = corpora.get(conn, corpus_id)
-    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
-    corpus = corpora.load(runtime.database, row, **limits)
+def _page(
+    files: Sequence[IO[bytes]], source: StoredText, query: SentenceQuery, faulty: list[int] | None
+) -> Page[CorpusSentence]:
+    corpus = corpus_of(files[0], source)
     wanted = np.ones(corpus.sentences, np.bool_)
     wanted[: query.offset] = False
     if query.label is not None:
         wanted &= _with_label(corpus, query.label)
-    if query.faulty:
-        faulty = np.zeros(corpus.sentences, np.bool_)
-        faulty[[fault["sentence"] for fault in row.report.get("bio_faults", ())]] = True
-        wanted &= faulty
+    if faulty is not None:
+        marked = np.zeros(corpus.sentences, np.bool_)
+        marked[faulty] = True
+        wanted &= marked
     found = np.flatnonzero(wanted)[: query.limit + 1].tolist()
     more = len(found) > query.limit
     return Page(readable(corpus, found[: query.limit]), str(found[query.limit]) if more else None)

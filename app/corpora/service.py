@@ -1,35 +1,28 @@
 """Operations on corpora."""
 
 import dataclasses
-from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
-from typing import TypeVar
+from collections.abc import AsyncIterator
 
-import anyio.to_thread
+from fastapi.concurrency import run_in_threadpool
 
-from tagsmith.app.corpora import sentences
+from tagsmith.app.corpora import exports, sentences
+from tagsmith.app.corpora.exports import Content, Export
+from tagsmith.app.corpora.sentences import SentenceQuery
+from tagsmith.app.corpora.upload import ReadUpload, read_upload
 from tagsmith.app.deps import Caller, Runtime
 from tagsmith.app.http.idempotency import ChangeResponse
-from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
-from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import registry as formats
-from tagsmith.core.corpus.formats.base import stored
-from tagsmith.core.corpus.formats.registry import CorpusReader
-from tagsmith.core.corpus.report import report
+from tagsmith.app.http.uploads import Declared
+from tagsmith.app.reading.decoding import unpacked
+from tagsmith.app.reading.uploads import Received
 from tagsmith.core.evaluate.labels import one_label
 from tagsmith.core.store import corpora
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
-from tagsmith.core.store.ids import new_id
 from tagsmith.core.store.paging import Page
-from tagsmith.wire import CorpusInfo, CorpusInspection, CorpusStatistics
-
-T = TypeVar("T")
+from tagsmith.wire import CorpusInfo, CorpusInspection, CorpusSentence, CorpusStatistics
 
 #: Fields of a corpus that an inspection shows.
 _INSPECTED = ("format", "options", "sentences", "tokens", "columns", "labels")
-#: Sentences that an inspection shows.
-SAMPLE_SENTENCES = 10
 #: More labels than this, and more than this share of the tokens, are probably words. The largest label sets of parts of
 #: speech have about a thousand labels in a million tokens.
 MANY_LABELS, MANY_LABELS_SHARE = 100, 0.1
@@ -46,55 +39,51 @@ async def create(
     body: AsyncIterator[bytes], declared: Declared, name: str | None, runtime: Runtime, caller: Caller
 ) -> ChangeResponse[CorpusInfo]:
     """Read a whole body and store it as a corpus, or raise and store nothing."""
+    uploads = runtime.uploads
+    async with uploads.received(body) as received:
+        row = (await _read(received, declared, runtime)).row
+        row = dataclasses.replace(row, name=(name or row.name)[:MAX_NAME])
 
-    def store(upload: Upload[Corpus], reader: CorpusReader) -> ChangeResponse[CorpusInfo]:
-        corpus = upload.finish()
-        row = _row(corpus, reader, name or (upload.filename or UNNAMED)[:MAX_NAME], upload.sha256)
-        with runtime.database.write() as conn:
-            made = corpora.insert(conn, row, upload.chunks())
-            response = ChangeResponse(CorpusInfo.model_validate(made), location=path_of(made))
-            return caller.respond(conn, response)
+        def store() -> ChangeResponse[CorpusInfo]:
+            with runtime.database.write() as conn:
+                made = corpora.insert(conn, row, unpacked(received.packed))
+                response = ChangeResponse(CorpusInfo.model_validate(made), location=path_of(made))
+                return caller.respond(conn, response)
 
-    return await _received(body, declared, runtime, store)
+        return await uploads.in_thread(store)
 
 
 async def inspect(body: AsyncIterator[bytes], declared: Declared, runtime: Runtime) -> CorpusInspection:
     """Read a whole body and describe what an upload would store. Nothing is stored."""
-
-    def describe(upload: Upload[Corpus], reader: CorpusReader) -> CorpusInspection:
-        corpus = upload.finish()
-        row = _row(corpus, reader, UNNAMED, upload.sha256)
-        return CorpusInspection(
-            **{name: getattr(row, name) for name in _INSPECTED},
-            report=CorpusStatistics.model_validate(row.report),
-            sample=sentences.sample(corpus, SAMPLE_SENTENCES),
-            warnings=warnings_of(row),
-        )
-
-    return await _received(body, declared, runtime, describe)
-
-
-async def _received(
-    body: AsyncIterator[bytes],
-    declared: Declared,
-    runtime: Runtime,
-    use: Callable[[Upload[Corpus], CorpusReader], T],
-) -> T:
-    """Read a whole body, then call `use` in a thread."""
-    settings, threads = runtime.settings, runtime.upload_threads
-    reader = formats.reader(
-        declared.format,
-        max_line_bytes=settings.max_line_bytes,
-        max_text_bytes=settings.max_corpus_bytes,
-        options=declared.options,
+    async with runtime.uploads.received(body) as received:
+        read = await _read(received, declared, runtime)
+    return CorpusInspection(
+        **{name: getattr(read.row, name) for name in _INSPECTED},
+        report=CorpusStatistics.model_validate(read.row.report),
+        sample=read.sample,
+        warnings=warnings_of(read.row),
     )
-    limit, spool = settings.max_corpus_bytes, settings.data_dir / "spool"
-    unzip = not formats.is_archive(declared.format)
-    with Upload(
-        reader, declared, max_decoded_bytes=limit, spool_dir=spool, unzip=unzip, lines=unzip
-    ) as upload:
-        await upload.receive(body, threads)
-        return await anyio.to_thread.run_sync(use, upload, reader, limiter=threads)
+
+
+async def _read(received: Received, declared: Declared, runtime: Runtime) -> ReadUpload:
+    limits = runtime.settings
+    return await runtime.uploads.read(
+        received, read_upload, declared, limits.max_line_bytes, max_decoded_bytes=limits.max_corpus_bytes
+    )
+
+
+async def sentence_page(runtime: Runtime, corpus_id: str, query: SentenceQuery) -> Page[CorpusSentence]:
+    """List sentences of a corpus."""
+    row = await run_in_threadpool(get, runtime.database, corpus_id)
+    return await sentences.page(runtime.texts, row, query)
+
+
+async def export(runtime: Runtime, corpus_id: str, asked: Export) -> Content:
+    """Return the content of a corpus. Errors are raised before the first byte is sent."""
+    row = await run_in_threadpool(get, runtime.database, corpus_id)
+    if asked.format is None:
+        return await run_in_threadpool(exports.as_uploaded, runtime.database, row, asked)
+    return await exports.converted(runtime.texts, runtime.serving, row, asked)
 
 
 def list_page(database: Database, limit: int, cursor: str | None, name: str | None) -> Page[CorpusRow]:
@@ -147,21 +136,3 @@ def warnings_of(row: CorpusRow) -> list[str]:
             f"{row.report['conflicting_sentences']} of {row.sentences} sentences occur again with other labels."
         )
     return found
-
-
-def _row(corpus: Corpus, reader: CorpusReader, name: str, sha256: str) -> CorpusRow:
-    """Return the row of a corpus with its counts. Storing the text fills in the number and the size."""
-    return CorpusRow(
-        id=new_id("crp"),
-        name=name,
-        format=reader.format,
-        options=stored(reader.options),
-        sentences=corpus.sentences,
-        tokens=corpus.tokens,
-        columns=[column.name for column in corpus.columns],
-        labels=corpus.labels.vocabulary.strings() if corpus.labels else [],
-        sha256=sha256,
-        size_bytes=0,
-        report=dataclasses.asdict(report(corpus, reader.repaired_labels)),
-        created_at=datetime.now(UTC),
-    )

@@ -1,9 +1,7 @@
 """The route that previews features."""
 
-from functools import partial
 from typing import Annotated, Any
 
-import anyio.to_thread
 from fastapi import APIRouter, Body
 from pydantic import PlainValidator
 
@@ -59,6 +57,4 @@ Request = Annotated[
 @policy(Scope.READ, audit=False)
 async def preview(request: Request, runtime: RuntimeDep) -> service.Preview:
     """Show the features of a sentence and, if a corpus is given, feature counts. Nothing is trained or stored."""
-    # Reading a corpus costs as much as an upload, so it uses the same threads.
-    work = partial(service.make, request, runtime.database, runtime.settings)
-    return await anyio.to_thread.run_sync(work, limiter=runtime.upload_threads)
+    return await service.make(request, runtime)

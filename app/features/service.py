@@ -1,26 +1,33 @@
 """Preview of features: the features of a sentence, and feature counts of a corpus."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from tagsmith.app.features.request import PreviewRequest
+from tagsmith.app.reading.decoding import unpacked
+from tagsmith.app.reading.stored import StoredText, corpus_of
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
-from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.features import preview
-from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
+from tagsmith.core.features.lexicon.lexicon import Lexicon, known_kind, read_lexicon
 from tagsmith.core.features.preview import PreviewCounts
 from tagsmith.core.features.resolved import Features
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.features.templates.printing import print_crfpp, print_short, print_wapiti
 from tagsmith.core.features.templates.template import Template
-from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import corpora, lexicons
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.engine import Database
+from tagsmith.core.store.lexicons import LexiconRow
+
+if TYPE_CHECKING:  # the process that reads uploads does without it
+    from tagsmith.app.deps import Runtime
 
 #: Counting runs in an API process while the client waits. Features of larger corpora are counted by training jobs.
 MAX_CORPUS_TOKENS = 2_000_000
+#: Each is an open file.
+MAX_LEXICONS = 100
 #: Maximum number of characters of all feature names in a response. Nobody reads a longer response.
 MAX_CHARACTERS = 20_000_000
 
@@ -45,14 +52,42 @@ class Preview:
     counts: PreviewCounts | None
 
 
-def make(request: PreviewRequest, database: Database, settings: Settings) -> Preview:
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """How the files of a preview are read: the texts of the lexicons, then that of the corpus if there is one."""
+
+    lexicons: list[LexiconRow]
+    corpus: StoredText | None
+    max_line_bytes: int
+
+
+async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
     """Build a preview. The columns are those of the corpus, or of the sentence if no corpus is given."""
-    rows = request.rows
-    row = None if request.corpus is None else _row(database, request.corpus)
-    features = request.features.resolve(len(rows[0]) if row is None else row.columns)
-    _check_sentence(rows, features)
-    needed = _lexicons(database, request.features, settings)
-    sentence = preview.corpus_of([each[: features.columns] for each in rows], features.names)
+    uploads, texts = runtime.uploads, runtime.texts
+    row = None if request.corpus is None else await uploads.in_thread(_row, runtime.database, request.corpus)
+    columns = len(request.rows[0]) if row is None else row.columns
+    _check_sentence(request.rows, request.features.resolve(columns))
+    needed = await uploads.in_thread(_lexicons, runtime.database, request.features)
+    corpus = None if row is None else texts.source(row)
+    sources = _Sources(needed, corpus, runtime.settings.max_line_bytes)
+    size_bytes = sum(lexicon.size_bytes for lexicon in needed) + (0 if row is None else row.size_bytes)
+    async with AsyncExitStack() as stack:
+        opened = [texts.opened(lexicons.blob_id, lexicon.id) for lexicon in needed]
+        opened += [] if row is None else [texts.opened(corpora.blob_id, row.id)]
+        files = [await stack.enter_async_context(each) for each in opened]
+        return await uploads.sized(size_bytes, _preview, files, request, columns, sources)
+
+
+def _preview(
+    files: Sequence[IO[bytes]], request: PreviewRequest, columns: int | Sequence[str], sources: _Sources
+) -> Preview:
+    features = request.features.resolve(columns)
+    needed: dict[str, Lexicon] = {
+        row.id: read_lexicon(known_kind(row.kind), unpacked(file), max_line_bytes=sources.max_line_bytes)
+        for row, file in zip(sources.lexicons, files, strict=False)
+    }
+    sentence = preview.corpus_of([each[: features.columns] for each in request.rows], features.names)
+    corpus = None if sources.corpus is None else corpus_of(files[-1], sources.corpus)
     return Preview(
         columns=features.columns,
         templates=Printed(
@@ -62,7 +97,7 @@ def make(request: PreviewRequest, database: Database, settings: Settings) -> Pre
         ),
         edges=features.edges,
         features=preview.names(features, sentence, needed),
-        counts=None if row is None else preview.count(features, _corpus(database, row, settings), needed),
+        counts=None if corpus is None else preview.count(features, corpus, needed),
     )
 
 
@@ -90,23 +125,23 @@ def _row(database: Database, corpus_id: str) -> CorpusRow:
     return row
 
 
-def _corpus(database: Database, row: CorpusRow, settings: Settings) -> Corpus:
-    limits = {"max_line_bytes": settings.max_line_bytes, "max_text_bytes": settings.max_corpus_bytes}
-    return corpora.load(database, row, **limits)
-
-
-def _lexicons(database: Database, spec: FeatureSpec, settings: Settings) -> Lexicons:
-    found: dict[str, Lexicon] = {}
+def _lexicons(database: Database, spec: FeatureSpec) -> list[LexiconRow]:
+    """Return the lexicons that the features need, each once."""
+    found: dict[str, LexiconRow] = {}
     for name, column in spec.lexicons.items():
         lexicon_id = column.lexicon_id or ""
         try:
-            found[lexicon_id] = lexicons.load(database, lexicon_id, settings.max_line_bytes)
+            with database.read() as conn:
+                found[lexicon_id] = lexicons.get(conn, lexicon_id)
         except NotFound as error:
             fault = Fault(
                 "The lexicon does not exist. Upload it first.", pointer=f"/features/derived/{name}/lexicon"
             )
             raise Invalid(error.message, [fault], code=error.code) from None
-    return found
+    if len(found) > MAX_LEXICONS:
+        fault = Fault(f"A preview uses at most {MAX_LEXICONS} lexicons.", pointer="/features/derived")
+        raise Invalid("The features need too many lexicons.", [fault], code="preview_too_large")
+    return list(found.values())
 
 
 def _check_sentence(rows: list[list[str]], features: Features) -> None:

@@ -48,8 +48,9 @@ class JsonRoute(APIRoute):
         async def strict(request: Request) -> Response:
             require_json(request, when_absent=required)
             raw = await request.body()
-            parsed = parse_json(raw) if raw or required else None
-            return await handle(JsonRequest(request, raw, parsed))
+            with request.app.state.runtime.memory.held(raw):
+                parsed = parse_json(raw) if raw or required else None
+                return await handle(JsonRequest(request, raw, parsed))
 
         return strict
 

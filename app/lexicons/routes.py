@@ -48,15 +48,7 @@ async def upload(
     name: UploadName = None,
 ) -> Response:
     """Store a lexicon. 200 with the stored lexicon if it already exists. Faults are reported with line numbers."""
-    made = await service.create(
-        request.stream(),
-        Declared.of(request, kind, {}),
-        name,
-        settings=runtime.settings,
-        database=runtime.database,
-        threads=runtime.upload_threads,
-        caller=caller,
-    )
+    made = await service.create(request.stream(), Declared.of(request, kind, {}), name, runtime, caller)
     return made.response()
 
 

@@ -1,15 +1,14 @@
 """Operations on lexicons."""
 
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
 
-import anyio.to_thread
-
-from tagsmith.app.deps import Caller
+from tagsmith.app.deps import Caller, Runtime
 from tagsmith.app.http.idempotency import ChangeResponse
-from tagsmith.app.http.uploads import UNNAMED, Declared, Upload
-from tagsmith.core.features.lexicon.lexicon import Lexicon, LexiconReader, id_of, known_kind
-from tagsmith.core.service.settings import MIB, Settings
+from tagsmith.app.http.uploads import Declared
+from tagsmith.app.lexicons.upload import read_upload
+from tagsmith.app.reading.decoding import unpacked
+from tagsmith.core.service.settings import MIB
 from tagsmith.core.store import blobs, lexicons
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.lexicons import LexiconRow
@@ -21,29 +20,24 @@ MAX_LEXICON_BYTES = 64 * MIB
 
 
 async def create(
-    body: AsyncIterator[bytes],
-    declared: Declared,
-    name: str | None,
-    *,
-    settings: Settings,
-    database: Database,
-    threads: anyio.CapacityLimiter,
-    caller: Caller,
+    body: AsyncIterator[bytes], declared: Declared, name: str | None, runtime: Runtime, caller: Caller
 ) -> ChangeResponse[LexiconInfo]:
     """Read a whole body and store it as a lexicon, or raise and store nothing. Its status is 200 if it existed."""
-    reader = LexiconReader(known_kind(declared.format), max_line_bytes=settings.max_line_bytes)
+    settings, uploads = runtime.settings, runtime.uploads
     limit = min(MAX_LEXICON_BYTES, settings.max_corpus_bytes)
-    with Upload(reader, declared, max_decoded_bytes=limit, spool_dir=settings.data_dir / "spool") as upload:
-        await upload.receive(body, threads)
+    async with uploads.received(body) as received:
+        row = await uploads.read(
+            received, read_upload, declared, settings.max_line_bytes, max_decoded_bytes=limit
+        )
+        row = replace(row, name=name or row.name)
 
         def store() -> ChangeResponse[LexiconInfo]:
-            row = _row(upload, name or upload.filename or UNNAMED)
-            with database.write() as conn:
-                stored, new = lexicons.insert(conn, row, upload.chunks())
+            with runtime.database.write() as conn:
+                stored, new = lexicons.insert(conn, row, unpacked(received.packed))
                 body = LexiconInfo.model_validate(stored)
                 return caller.respond(conn, ChangeResponse(body, 201 if new else 200, path_of(stored)))
 
-        return await anyio.to_thread.run_sync(store, limiter=threads)
+        return await uploads.in_thread(store)
 
 
 def list_page(database: Database, limit: int, cursor: str | None) -> Page[LexiconRow]:
@@ -76,17 +70,3 @@ def delete(database: Database, lexicon_id: str, caller: Caller) -> None:
 def path_of(lexicon: LexiconRow) -> str:
     """Return the path of a lexicon."""
     return f"/lexicons/{lexicon.id}"
-
-
-def _row(upload: Upload[Lexicon], name: str) -> LexiconRow:
-    lexicon = upload.finish()
-    return LexiconRow(
-        id=id_of(lexicon.kind, upload.sha256),
-        name=name,
-        kind=lexicon.kind,
-        entries=len(lexicon.entries),
-        classes=len(set(lexicon.classes)),
-        sha256=upload.sha256,
-        size_bytes=upload.size_bytes,
-        created_at=datetime.now(UTC),
-    )

@@ -25,7 +25,7 @@ from tagsmith.app.http.params import (
 )
 from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.http.uploads import Declared
-from tagsmith.app.models import compare, imports, service
+from tagsmith.app.models import compare, imports, service, upload
 from tagsmith.app.models.service import Change
 from tagsmith.app.models.signatures import signed, signed_page
 from tagsmith.app.models.templates import TemplateReport
@@ -100,19 +100,10 @@ async def import_version(
     request: Request,
     runtime: RuntimeDep,
     caller: CallerDep,
-    format: ImportFormat = imports.DETECTED,  # noqa: A002  # the contract's name for it
+    format: ImportFormat = upload.DETECTED,  # noqa: A002  # the contract's name for it
 ) -> Response:
     """Publish a model file of Tagsmith or of another program as the next version. An invalid file is not stored."""
-    made = await imports.create(
-        request.stream(),
-        Declared.of(request, format, {}),
-        name,
-        settings=runtime.settings,
-        database=runtime.database,
-        registry=runtime.registry,
-        threads=runtime.upload_threads,
-        caller=caller,
-    )
+    made = await imports.create(request.stream(), Declared.of(request, format, {}), name, runtime, caller)
     await runtime.serving.refresh()
     return made.response()
 

@@ -13,6 +13,7 @@ import pydantic_core
 from pydantic import ValidationError
 
 from tagsmith.app.http import bodies, problems
+from tagsmith.app.http.memory import RequestMemory
 from tagsmith.app.tagging import answers
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served, Serving
@@ -59,6 +60,7 @@ class Tagging:
     #: Until the kernels are compiled, tagging runs in threads only: compilation would block the event loop for seconds.
     warmed: Callable[[], bool]
     turns: Turns
+    memory: RequestMemory
 
     async def answer(self, raw: bytes) -> Tagged:
         """Tag the input of a request."""
@@ -73,11 +75,12 @@ class Tagging:
             if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
                 return tag(served, request)
             return await self.threaded(lambda: tag(served, request))
-        request, tagged = await self.threaded(lambda: self._read_and_tag(raw))
-        if tagged is not None:
-            return tagged
-        served = await self.serving.resolve(request.model)
-        return await self.threaded(lambda: tag(served, request))
+        with self.memory.held(raw):
+            request, tagged = await self.threaded(lambda: self._read_and_tag(raw))
+            if tagged is not None:
+                return tagged
+            served = await self.serving.resolve(request.model)
+            return await self.threaded(lambda: tag(served, request))
 
     def _quick(self, model: str, sentences: list[list[Any]]) -> Tagged | None:
         """Tag the most common kind of request at once: few sentences, tags only, a model that is already open.

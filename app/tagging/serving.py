@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import anyio.to_thread
 from redis.asyncio import Redis
@@ -83,6 +84,14 @@ class Serving:
     async def tagger_of(self, target: Target) -> Tagger:
         """Return the model of one version, for inspection. It does not become a reference in use."""
         return await anyio.to_thread.run_sync(self._load, target)
+
+    async def open_file(self, reference: str) -> tuple[BinaryIO, str]:
+        """Open the file of a model, and return it with its checksum."""
+        target = (await self.resolve(reference)).target
+        opened = await anyio.to_thread.run_sync(
+            self._cache.open_file, target.sha256, lambda: self._chunks(target)
+        )
+        return opened, target.sha256
 
     async def refresh(self) -> None:
         """Read changes from SQL. Changes that are committed before the call are served after it."""

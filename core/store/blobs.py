@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 import zstandard
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Row
 
 from tagsmith.core.base.errors import NotFound
 from tagsmith.core.store import tables
@@ -85,18 +86,33 @@ def stream(db: Database, blob_id: str) -> Iterator[bytes]:
         yield data
 
 
+def packed(db: Database, blob_id: str) -> Iterator[bytes]:
+    """Yield the bytes as they are stored: zstd frames, one per chunk, which are not checked."""
+    with db.read() as conn:
+        chunks = get(conn, blob_id).chunks
+    for seq in range(chunks):
+        with db.read() as conn:
+            data = bytes(_row(conn, blob_id, seq).data)
+        yield data
+
+
 def delete(conn: Connection, blob_id: str) -> None:
     """Delete a blob and its chunks, if it exists."""
     conn.execute(tables.blob.delete().where(tables.blob.c.id == blob_id))
 
 
-def _chunk(conn: Connection, blob_id: str, seq: int) -> bytes:
+def _row(conn: Connection, blob_id: str, seq: int) -> Row[Any, Any]:
     chunk = tables.blob_chunk
     query = sa.select(chunk.c.sha256, chunk.c.data).where(chunk.c.blob_id == blob_id, chunk.c.seq == seq)
     row = conn.execute(query).one_or_none()
     if row is None:
         # Blobs are immutable, so a missing chunk means that the blob was deleted meanwhile.
         raise NotFound(f"The blob {blob_id} was deleted.", code="blob_not_found")
+    return row
+
+
+def _chunk(conn: Connection, blob_id: str, seq: int) -> bytes:
+    row = _row(conn, blob_id, seq)
     try:
         data = zstandard.ZstdDecompressor().decompress(row.data, max_output_size=CHUNK_BYTES)
     except zstandard.ZstdError as error:

@@ -9,7 +9,8 @@ import httpx
 import pytest
 import zstandard
 
-from tagsmith.app.http.uploads import Upload
+from tagsmith.app.reading import uploads
+from tagsmith.app.reading.decoding import Decoding
 from tagsmith.core.store import corpora
 from tests.app.servers import DEADLINE_S, assert_problem
 
@@ -20,7 +21,7 @@ def upload(http: httpx.Client, content: bytes = TEXT, **params: str) -> httpx.Re
     return http.post("/corpora", params=params, content=content)
 
 
-@pytest.mark.parametrize(("where", "step"), [(Upload, "feed"), (Upload, "finish"), (corpora, "insert")])
+@pytest.mark.parametrize(("where", "step"), [(uploads, "_write"), (Decoding, "read"), (corpora, "insert")])
 def test_other_requests_are_answered_while_an_upload_is_read_and_stored(
     http: httpx.Client, monkeypatch: pytest.MonkeyPatch, where: object, step: str
 ) -> None:

@@ -10,6 +10,7 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagsmith.app.http import problems
+from tagsmith.app.http.memory import COUNTED_BYTES, RequestMemory
 from tagsmith.app.http.policy import BodyLimit, RoutePolicy, policy_of
 from tagsmith.core.base.errors import TooLarge
 from tagsmith.core.service.settings import Settings
@@ -33,15 +34,21 @@ class BodyLimiter:
             return
         announced, content_type, more, waits = _framing(scope["headers"])
         limit = self._limit_bytes(policy_of(scope), content_type or b"")
-        received = 0
+        received = held = 0
+        memory: RequestMemory = scope["app"].state.runtime.memory
+        # Uploads and streams are not kept in memory.
+        kept = limit == self._json_bytes
 
         async def counted() -> Message:
-            nonlocal received, more
+            nonlocal received, held, more
             message = await receive()
             received += len(message.get("body", b""))
             more = bool(message.get("more_body"))
             if received > limit:
                 raise _too_large(limit)
+            if kept and received - held > COUNTED_BYTES:
+                memory.take(received - held)
+                held = received
             return message
 
         async def sent(message: Message) -> None:
@@ -55,7 +62,10 @@ class BodyLimiter:
         elif announced > limit:
             await problems.from_error(scope, _too_large(limit))(scope, receive, sent)
         else:
-            await self.app(scope, counted, sent)
+            try:
+                await self.app(scope, counted, sent)
+            finally:
+                memory.give_back(held)
 
     def _limit_bytes(self, policy: RoutePolicy, content_type: bytes) -> int:
         if policy.body is BodyLimit.UPLOAD:
