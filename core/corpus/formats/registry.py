@@ -13,6 +13,7 @@ from typing import Any
 
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus import foreign, formats
+from tagsmith.core.corpus.archive import ZIP_MAGIC
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
@@ -92,7 +93,8 @@ class CorpusReader:
         """Check the beginning of the text, recognise its format if none is given, and start to read."""
         head = Head(bytes(self._head), whole)
         self._head.clear()
-        foreign.refuse_binary(head.data)
+        if not (is_archive(self.format) and head.data.startswith(ZIP_MAGIC)):
+            foreign.refuse_binary(head.data)
         if self._automatic:
             found = _recognised(head)
             if found is None:

@@ -277,3 +277,9 @@ def test_the_options_name_the_tokenizer_and_old_corpora_keep_theirs() -> None:
     ):
         corpus = formats.read([data], "brat", max_line_bytes=100, options=options)
         assert (corpus.tokenizer, corpus.tokens) == (tokenizer, tokens)
+
+
+def test_an_archive_that_packs_well_is_no_binary_file() -> None:
+    # Long repetitions are zero bytes when deflated.
+    data = packed({"a.txt": "a " * 500_000, "a.ann": ""})
+    assert formats.read([data], "brat", max_line_bytes=1 << 21).tokens == 500_000
