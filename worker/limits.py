@@ -2,7 +2,7 @@
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.runner_interface import JobUpdate
+from tagsmith.core.jobs.runner_interface import JobUpdate, Waiting
 from tagsmith.core.service.settings import Settings
 from tagsmith.worker.lease import Lease
 
@@ -27,6 +27,8 @@ class ResourceLimits:
                 f"{self._memory_bytes / _MIB:,.0f} MiB. Use fewer features, a higher cutoff or `pairs: seen`.",
                 code="too_large",
             )
+        if isinstance(update, Waiting):
+            return
         if self._max_seconds is not None and self._lease.worked_seconds > self._max_seconds:
             raise Invalid(
                 f"The job did not finish within {self._max_seconds:g} s. Raise its max_seconds.",

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
+from tagsmith.core.base import disk
 from tagsmith.core.base.errors import Invalid, TagsmithError, Unavailable
 from tagsmith.core.jobs import events, jobs, kinds, leases
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.jobs.kind import JobKind
-from tagsmith.core.jobs.resources import JobResources
-from tagsmith.core.jobs.runner_interface import JobRun, Note, Outcome
+from tagsmith.core.jobs.resources import ROOM_POLL_S, WAITING_FOR_ROOM, JobResources
+from tagsmith.core.jobs.runner_interface import JobRun, Note, Outcome, Waiting
 from tagsmith.core.registry.registry import Registry
 from tagsmith.core.service import logs
 from tagsmith.core.store.states import State
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 # A database that restarts must not lose hours of training, so the worker waits for it this long.
 PERSIST_S = 120.0
 PERSIST_PAUSE_S = 1.0
+# A full disk needs a person, so the worker waits for room without a limit, and tries less and less often.
+MAX_ROOM_PAUSE_S = 10.0
 # How long a worker that shuts down may spend on a last checkpoint. Less than STOP_TIMEOUT_S of its lease.
 LAST_S = 1.5
 # How long a worker that pauses a job may spend on it: enough for a gigabyte of state and a slow database.
@@ -156,7 +159,7 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
     """Run a claimed job and store how it ended. Return None when the lease was lost."""
 
     def end(ending: Callable[[Connection], JobRow]) -> JobRow:
-        return _persist(context, reporter, ending)
+        return _persist(context, lease, reporter, ending)
 
     def fail(error: dict[str, Any]) -> JobRow:
         return end(lambda conn: leases.fail(conn, job.id, lease.owner, error))
@@ -164,12 +167,18 @@ def _work(context: Context, job: JobRow, lease: Lease, reporter: Reporter, log: 
     try:
         try:
             return _run(context, job, lease, reporter, end)
-        except (leases.LeaseLost, Unavailable):
-            raise
+        except (leases.LeaseLost, Unavailable) as error:
+            if not isinstance(error, disk.DiskFull):
+                raise
+            log.info("job failed: %s", error.message)
+            return fail(_error_fields(error))
         except TagsmithError as error:
             log.info("job failed: %s", error.message)
             return fail(_error_fields(error))
-        except Exception:
+        except Exception as error:
+            if disk.is_full(error):
+                log.warning("job failed: no room on the disk", extra={"error": str(error)})
+                return fail(_error_fields(disk.full("the worker")))
             log.exception("job failed with an internal error")
             # Only the logs get the details: they do not help a user.
             return fail(
@@ -204,7 +213,7 @@ def _run(
         if outcome is Interrupted.LOST:
             return None
         if outcome is Interrupted.CANCELLED:
-            return end(lambda conn: leases.cancelled(conn, job.id, lease.owner))
+            return end(_as_cancelled(lease))
         if outcome is Interrupted.PAUSED:
             checkpoints.keep_last(PAUSE_S)
             return end(lambda conn: leases.suspended(conn, job.id, lease.owner))
@@ -253,26 +262,52 @@ def _drive(
             limits.check(update)
             if isinstance(update, Note):
                 reporter.note(update)
+            elif isinstance(update, Waiting):
+                reporter.waiting(update.message)
             elif update is not None:
                 reporter.report(update)
                 checkpoints.offer(update)
 
 
-def _persist(context: Context, reporter: Reporter, ending: Callable[[Connection], JobRow]) -> JobRow:
-    """Store the last events and the end of a job. Retry while the database is unavailable.
+def _persist(
+    context: Context, lease: Lease, reporter: Reporter, ending: Callable[[Connection], JobRow]
+) -> JobRow:
+    """Store the last events and the end of a job. Retry while the database is unavailable or its disk is full.
 
     If a commit succeeds but its response is lost, the next attempt finds the lease released: nothing happens twice.
     """
     deadline = time.monotonic() + PERSIST_S
+    pause_s = PERSIST_PAUSE_S
     while True:
         try:
             reporter.flush()
             with context.db.write() as conn:
                 return ending(conn)
+        except disk.DiskFull:
+            if context.stop.is_set():
+                raise
+            _wait_for_room(context, lease, reporter, pause_s)
+            pause_s = min(2 * pause_s, MAX_ROOM_PAUSE_S)
+            deadline = time.monotonic() + PERSIST_S
+            if lease.cancel:
+                ending = _as_cancelled(lease)
         except Unavailable:
             if time.monotonic() > deadline or context.stop.is_set():
                 raise
             time.sleep(PERSIST_PAUSE_S)
+
+
+def _wait_for_room(context: Context, lease: Lease, reporter: Reporter, pause_s: float) -> None:
+    """Wait until it is time to try again, or until the job must stop."""
+    end = time.monotonic() + pause_s
+    while time.monotonic() < end and not lease.cancel and not lease.lost:
+        reporter.waiting(WAITING_FOR_ROOM)
+        if context.stop.wait(ROOM_POLL_S):
+            return
+
+
+def _as_cancelled(lease: Lease) -> Callable[[Connection], JobRow]:
+    return lambda conn: leases.cancelled(conn, lease.job_id, lease.owner)
 
 
 def _error_fields(error: TagsmithError) -> dict[str, Any]:

@@ -25,12 +25,13 @@ class LogFile:
 
     def write(self, text: str) -> None:
         """Append text."""
-        if self._size > LOG_BYTES:
-            self.path.replace(self.path.with_name(self.path.name + ".1"))
-            self._size = 0
         # Without room on the disk the stack goes on, without logs.
-        with contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as file:
-            self._size += file.write(text)
+        with contextlib.suppress(OSError):
+            if self._size > LOG_BYTES:
+                self.path.replace(self.path.with_name(self.path.name + ".1"))
+                self._size = 0
+            with self.path.open("a", encoding="utf-8") as file:
+                self._size += file.write(text)
 
     def tail(self, lines: int) -> list[str]:
         """The last lines."""

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from tagsmith.core.base import errors
+from tagsmith.core.base import disk, errors
 from tagsmith.core.base.spec import pointer, reason_of
 from tagsmith.wire.problems import MAX_LOCATIONS
 
@@ -228,6 +228,11 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, NotModified)
         return Response(status_code=304, headers={"ETag": error.etag})
 
+    async def on_os_error(request: Request, error: Exception) -> Response:
+        if not disk.is_full(error):
+            raise error
+        return from_error(request.scope, disk.full("the service"))
+
     async def on_disconnect(_: Request, __: Exception) -> Response:
         # The client has disconnected; this status is for the request log.
         return Response(status_code=499)
@@ -237,6 +242,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(NotModified, on_not_modified)
     app.add_exception_handler(ClientDisconnect, on_disconnect)
+    app.add_exception_handler(OSError, on_os_error)
 
 
 def _dump(body: Mapping[str, object]) -> bytes:

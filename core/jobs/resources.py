@@ -1,10 +1,12 @@
 """The resources of a running job: its row, the database, a scratch directory, and its inputs read from SQL."""
 
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tagsmith.core.base import disk
 from tagsmith.core.base.flat_file import CorruptFile
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import registry as formats
@@ -12,7 +14,7 @@ from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs import checkpoints, leases
 from tagsmith.core.jobs.jobs import JobRow
-from tagsmith.core.jobs.runner_interface import JobUpdate, Note
+from tagsmith.core.jobs.runner_interface import JobUpdate, Note, Waiting
 from tagsmith.core.jobs.spec import Dev, DevCorpus
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.trainers.base import TrainerSpec
@@ -27,7 +29,12 @@ from tagsmith.core.store.engine import Database
 
 T = TypeVar("T")
 
+#: What a job says while it waits.
+WAITING_FOR_ROOM = "the disk is full: the result is kept until there is room for it"
+
 READ_BYTES = 1 << 20
+#: How often a job that waits for room tries again, and how often it can be stopped meanwhile.
+ROOM_RETRY_S, ROOM_POLL_S = 2.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,23 @@ class JobResources:
                 raise leases.LeaseLost(f"This worker has lost the lease of {job.id}.")
             checkpoints.delete(conn, job.id)
         return Note(f"the checkpoint cannot be used, so training starts again: {reason}", level="warning")
+
+
+def when_there_is_room(write: Callable[[], object], path: Path) -> Generator[JobUpdate, None, None]:
+    """Write a file. While the disk is full, wait for room, so that what a long run has made is not lost."""
+    while True:
+        try:
+            write()
+        except OSError as error:
+            if not disk.is_full(error):
+                raise
+            path.unlink(missing_ok=True)
+        else:
+            return
+        retry_at = time.monotonic() + ROOM_RETRY_S
+        while time.monotonic() < retry_at:
+            yield Waiting(WAITING_FOR_ROOM)
+            time.sleep(ROOM_POLL_S)
 
 
 def write_file(chunks: Iterable[bytes], path: Path) -> Generator[JobUpdate, None, None]:

@@ -36,6 +36,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The job has done its work and waits for something, such as room on a disk. Its time no longer counts."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The progress of a job without passes. A non-empty message becomes a `message` event."""
 
@@ -74,7 +81,7 @@ class ResultOnly:
         return self.result
 
 
-JobUpdate = JobReport | Note | None
+JobUpdate = JobReport | Note | Waiting | None
 #: The work of a job, as a generator. It yields a report, a note or None at least five times per second, so that the
 #: worker can stop it. The worker stops it by closing the generator.
 JobRun = Generator[JobUpdate, None, Outcome]

@@ -36,6 +36,12 @@ def bump(conn: Connection) -> None:
     conn.execute(registry.update().where(registry.c.id == ROW).values(generation=registry.c.generation + 1))
 
 
+def rewrite(conn: Connection) -> None:
+    """Write the generation as it is, to see whether the database can store anything."""
+    registry = tables.registry
+    conn.execute(registry.update().where(registry.c.id == ROW).values(generation=registry.c.generation))
+
+
 def snapshot(conn: Connection, name: str | None = None) -> dict[str, ModelEntry]:
     """Return all models, or the model `name`, with versions and aliases, as of the caller's transaction."""
     model, version, alias = tables.model, tables.model_version, tables.alias

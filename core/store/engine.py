@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from tagsmith.core.base import disk
 from tagsmith.core.base.errors import Invalid, Unavailable
 
 # Longer than the longest write: storing a corpus of maximum size takes some seconds.
@@ -265,8 +266,7 @@ def _translated() -> Iterator[None]:
         if isinstance(error, exc.DataError) or isinstance(error.orig, _VALUE_ERRORS):
             raise _unstorable() from error
         if _is_full(error):
-            message = "The disk of the database is full. Free some space, then try again."
-            raise Unavailable(message, code="disk_full") from error
+            raise disk.full("the database") from error
         if isinstance(error, exc.OperationalError) and _is_outage(error):
             raise Unavailable(
                 "The database cannot be reached. Try again later.", code="database_unavailable"

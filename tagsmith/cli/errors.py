@@ -1,5 +1,6 @@
 """Errors as one sentence, the places that are wrong, and what to do. A traceback is a bug."""
 
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,8 @@ def _of_files(error: Exception) -> Shown | None:
         )
     if isinstance(error, UnicodeEncodeError):
         return Shown("The input has bytes that are not UTF-8, or half of a surrogate pair. Correct it.")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Shown("The disk is full. Free some space, then try again.", exit_code=FAILURE)
     if isinstance(error, OSError) and error.filename is not None:
         name = error.filename if isinstance(error.filename, str) else str(error.filename)
         return Shown(f"{name}: {error.strerror}.")

@@ -1,5 +1,6 @@
 """What every request gets, whatever its route: ids, problems, log lines."""
 
+import errno
 import json
 import logging
 
@@ -29,6 +30,16 @@ def broken(sqlite_settings: Settings):  # type: ignore[no-untyped-def]
         @policy(scope=None)
         def fail() -> None:
             raise RuntimeError("the secret is 1234")
+
+        @app.get("/full")
+        @policy(scope=None)
+        def fill() -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        @app.get("/lost")
+        @policy(scope=None)
+        def lose() -> None:
+            raise FileNotFoundError("the secret is 1234")
 
     with ThreadServer(sqlite_settings, prepare=prepare) as server:
         yield server
@@ -111,3 +122,11 @@ def test_each_request_is_one_json_line(http: httpx.Client, caplog: pytest.LogCap
     wanted = {"level": "info", "logger": "app.access", "event": "request", "method": "GET", "status": 404}
     assert wanted.items() <= line.items()
     assert line["path"] == "/nowhere"
+
+
+def test_a_full_disk_is_an_outage_and_other_errors_of_files_are_not(http: httpx.Client) -> None:
+    response = http.get("/full")
+    assert_problem(response, 503, "disk_full")
+    assert response.json()["detail"] == "The disk of the service is full. Free some space, then try again."
+    assert "Retry-After" in response.headers
+    assert_problem(http.get("/lost"), 500, "internal_error")

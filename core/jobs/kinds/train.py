@@ -14,7 +14,7 @@ from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
-from tagsmith.core.jobs.resources import JobResources, chunks_of
+from tagsmith.core.jobs.resources import JobResources, chunks_of, when_there_is_room
 from tagsmith.core.jobs.runner_interface import JobRun, JobUpdate, Note
 from tagsmith.core.jobs.spec import Dev, DevCorpus, DevFraction, JobSpec, Promotion
 from tagsmith.core.learn.run.spec import Learning
@@ -104,10 +104,12 @@ class NewModel:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, spec: TrainSpec, trained: TrainResult, resources: JobResources) -> "NewModel":
+    def of(
+        cls, spec: TrainSpec, trained: TrainResult, resources: JobResources
+    ) -> Generator[JobUpdate, None, "NewModel"]:
         """Write the model file of a run, and collect the data that is published with it."""
         path = resources.scratch / "model"
-        file.save(trained.model, path)
+        yield from when_there_is_room(lambda: file.save(trained.model, path), path)
         stored = spec.model_dump(mode="json")
         return cls(
             path=path,
@@ -205,7 +207,7 @@ def _run(spec: TrainSpec, resources: JobResources) -> JobRun:
     )
     for warning in trained.warnings:
         yield Note(warning, level="warning")
-    return NewModel.of(spec, trained, resources)
+    return (yield from NewModel.of(spec, trained, resources))
 
 
 def _start(resources: JobResources, reference: str) -> Generator[JobUpdate, None, Start]:

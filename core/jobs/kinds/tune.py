@@ -223,7 +223,7 @@ def _run(spec: TuneSpec, resources: JobResources) -> JobRun:
     if spec.dev is not None:
         wanted["dev"] = spec.dev.model_dump(mode="json")
     final = TrainSpec.model_validate({**tuned.best.model_dump(mode="json"), **wanted})
-    return _Searched(tuned.result, NewModel.of(final, tuned.trained, resources))
+    return _Searched(tuned.result, (yield from NewModel.of(final, tuned.trained, resources)))
 
 
 def _features(spec: TuneSpec) -> list[FeatureSpec]:
