@@ -1,12 +1,12 @@
 # Every target does its own set-up on a machine that has Python 3.11, pip, venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs up test drills fuzz browser chromium coverage warm check format bench lock clean
+.PHONY: help setup demo docs up test drills fuzz browser chromium coverage warm check sbom format bench lock clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := setup.py docs/site app core worker migrations tagsmith tests benchmarks
+SOURCES := setup.py docs/site app core worker migrations tagsmith tests benchmarks tools
 
 # Packages are installed without byte code (see INSTALL), which Python then writes for what it imports. Where it may not,
 # every process that starts compiles all it imports: a worker takes 4 s of a core instead of 1.5.
@@ -37,8 +37,8 @@ test: warm chromium $(DEV)  ## Run the whole suite on SQLite, real PostgreSQL, r
 drills: warm $(DEV)  ## Break a running service in every way, 20 times each, and write docs/reliability.md
 	$(BIN)/python -m tests.drills $(ARGS)
 
-fuzz: $(DEV)  ## Test every route of the OpenAPI document at length, on both databases, with keys and without
-	$(BIN)/python -m tests.contract $(ARGS)
+fuzz: $(DEV)  ## Fuzz every reader and parser, then every route, on both databases, with keys and without
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 browser: chromium $(DEV)  ## Test only the page, in a real browser
 	$(BIN)/python -m pytest -m browser tests/app $(ARGS)
@@ -60,11 +60,15 @@ coverage: warm chromium $(DEV)  ## Run the suite and write which lines and branc
 warm: $(RUNTIME)  ## Compile every kernel into the cache
 	$(BIN)/tagsmith warm
 
-check: $(DEV)  ## Lint, formatting, types and import rules
+check: $(DEV)  ## Lint, formatting, types, import rules and dependencies
 	$(BIN)/ruff check $(wildcard $(SOURCES))
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.dependencies
+
+sbom: $(VENV)/bin/python  ## Write the software bill of materials (CycloneDX) to build/sbom.json
+	$(BIN)/python -m tools.sbom
 
 format: $(DEV)  ## Format the sources and fix what can be fixed
 	$(BIN)/ruff format $(wildcard $(SOURCES))
@@ -91,7 +95,7 @@ lock:  ## Pin the newest versions that fit together, with hashes
 
 clean:  ## Remove everything the targets created, except data
 	rm -rf $(VENV) $(VENV)-docs build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
-	find app core worker migrations tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find app core worker migrations tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tagsmith needs Python 3.11 or newer")'

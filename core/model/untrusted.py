@@ -36,8 +36,19 @@ def check(model: SparseModel) -> None:
     if not all(_small(weights) for weights in every):
         raise CorruptModel(f"A weight of the model exceeds {MAX_WEIGHT:g}.")
     vocabularies = [*model.coder.vocabularies, *(bag.vocabulary for bag in model.bags)]
-    if not all(map(_is_text, vocabularies)):
+    if not all(map(is_text, vocabularies)):
         raise CorruptModel("A vocabulary of the model is not UTF-8 text.")
+
+
+def is_text(vocabulary: Vocabulary) -> bool:
+    """Whether every string is UTF-8: the whole text is, and no string starts within a character."""
+    text, starts = vocabulary.text, vocabulary.offsets[:-1]
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return False
+    firsts = text[starts[starts < len(text)]]
+    return not bool(((firsts & 0xC0) == 0x80).any())
 
 
 def _check_header(path: Path) -> None:
@@ -53,14 +64,3 @@ def _check_header(path: Path) -> None:
 
 def _small(weights: NDArray[np.float32]) -> bool:
     return bool((np.abs(weights) <= MAX_WEIGHT).all())
-
-
-def _is_text(vocabulary: Vocabulary) -> bool:
-    """Whether every string is UTF-8: the whole text is, and no string starts within a character."""
-    text, starts = vocabulary.text, vocabulary.offsets[:-1]
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    firsts = text[starts[starts < len(text)]]
-    return not bool(((firsts & 0xC0) == 0x80).any())

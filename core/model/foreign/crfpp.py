@@ -5,6 +5,7 @@ index of its first weight (`22 U00:Rockwell`); and weights, one per line. A feat
 begins with B, one per label pair, with the first label as the slower index.
 """
 
+import math
 import re
 from pathlib import Path
 
@@ -51,9 +52,12 @@ def read(path: Path) -> SparseModel:
 
 def _number(figures: dict[str, str], name: str) -> float:
     try:
-        return float(figures[name])
+        number = float(figures[name])
     except (KeyError, ValueError):
-        raise CorruptModel(f"The header of the file has no valid {name}.") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise CorruptModel(f"The header of the file has no valid {name}.")
+    return number
 
 
 def _features(part: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -62,7 +66,7 @@ def _features(part: str) -> tuple[list[str], NDArray[np.int64]]:
         found = _FEATURE.fullmatch(line)
         if found is None:
             raise CorruptModel(
-                f"{line[:80]!r} is not a feature, which is the index of its first weight and its text."
+                f"The line {line[:80]!r} is not a feature, which is the index of its first weight and its text."
             )
         starts.append(int(found[1]))
         texts.append(found[2])

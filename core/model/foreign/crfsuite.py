@@ -24,7 +24,7 @@ from tagsmith.core.features.templates.crfpp import parse_crfpp
 from tagsmith.core.model.file import CorruptModel
 from tagsmith.core.model.foreign.weights import rows_of, transitions_of
 from tagsmith.core.model.model import ModelAttributes, SparseModel
-from tagsmith.core.model.untrusted import MAX_LABELS
+from tagsmith.core.model.untrusted import MAX_LABELS, is_text
 
 MAGIC = b"lCRF"
 _KIND, _VERSION = b"FOMC", 100
@@ -109,13 +109,20 @@ def _strings(raw: _Bytes, at: int, count: int) -> Vocabulary:
     places = table[listed_at : listed_at + 4 * count].view("<u4").astype(np.int64)
     if count and int(places.max()) + 8 > size:
         raise CorruptModel("A string lies outside the file.")
-    heads = table[places[:, None] + np.arange(8)].view("<u4").astype(np.int64)
+    # Byte by byte: an index of eight places per string would take 64 bytes of memory for each of them.
+    records = np.empty((count, 8), np.uint8)
+    for byte in range(8):
+        records[:, byte] = table[places + byte]
+    heads = records.view("<u4").astype(np.int64)
     starts, stops = places + 8, places + 7 + heads[:, 1]  # after number and size, without the NUL
     if (heads[:, 0] != np.arange(count)).any() or (stops < starts).any() or (stops >= size).any():
         raise CorruptModel("A string lies outside the file.")
     try:
-        return Vocabulary.from_spans(table, starts, stops)
+        vocabulary = Vocabulary.from_spans(table, starts, stops)
     except Invalid:
         raise
     except ValueError as error:
-        raise CorruptModel(f"A string table of the file is damaged: {error}") from None
+        raise CorruptModel(f"A string table of the file is damaged: {error}.") from None
+    if not is_text(vocabulary):
+        raise CorruptModel("A string of the file is not UTF-8 text.")
+    return vocabulary

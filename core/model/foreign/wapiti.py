@@ -100,7 +100,9 @@ def _weighed(
     pairs: list[bool] = []
     for text in texts:
         if text[:1] not in ("u", "b", "*"):
-            raise CorruptModel(f"{text[:80]!r} is not an observation; an observation begins with u, b or *.")
+            raise CorruptModel(
+                f"The text {text[:80]!r} is not an observation. An observation begins with u, b or *."
+            )
         kinds = {"u": (False,), "b": (True,), "*": (False, True)}[text[0]]
         every += [text] * len(kinds)
         pairs += kinds
@@ -131,4 +133,5 @@ def _weights(part: bytes, count: int) -> tuple[NDArray[np.int64], NDArray[np.flo
 
 
 def _not_a_weight(line: bytes) -> CorruptModel:
-    return CorruptModel(f"{line[:40]!r} is not a weight; a weight is its index, = and a number.")
+    text = line[:40].decode(errors="replace")
+    return CorruptModel(f"The line {text!r} is not a weight. A weight is its index, = and a number.")
