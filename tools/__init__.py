@@ -1,0 +1,1 @@
+"""Tools for maintainers: the software bill of materials, and checks of dependencies."""
