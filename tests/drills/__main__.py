@@ -7,12 +7,14 @@ repeats rows. A repetition is given by the row, the seed and its number: `--only
 """
 
 import argparse
+import contextlib
 import dataclasses
 import sys
 import time
 import traceback
+from collections.abc import Mapping, Sequence
 
-from tests.drills.checker import Findings, check
+from tests.drills.checker import check
 from tests.drills.framework import results
 from tests.drills.framework.drill import Drill, known
 from tests.drills.framework.rehearsal import Outcome, rehearse, seed_of
@@ -36,6 +38,20 @@ def main(arguments: list[str]) -> int:
         print(f"There is no row {', '.join(sorted(unknown))}. `--list` shows all.", file=sys.stderr)
         return 2
     rows, commit = results.read(), results.commit()
+    with contextlib.ExitStack() as stack:
+        _run_all(_Runner(stack), options, drills, rows, commit)
+    broken = [name for name in options.rows or drills if name in rows and not rows[name].is_clean]
+    print(f"{len(broken)} rows are not clean: {', '.join(broken)}" if broken else "all rows are clean")
+    return bool(broken)
+
+
+def _run_all(
+    runner: "_Runner",
+    options: argparse.Namespace,
+    drills: Mapping[str, Drill],
+    rows: dict[str, Row],
+    commit: str,
+) -> None:
     for name in options.rows or drills:
         done = rows.get(name)
         if (
@@ -49,14 +65,11 @@ def main(arguments: list[str]) -> int:
         if not is_possible(drills[name].scene):
             print(f"{name}: not possible here, because namespaces need root", flush=True)
             continue
-        row = _run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
+        row = runner.run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
         if not options.only:
             rows[name] = row
             results.write(rows)
             results.write_page(drills, rows)
-    broken = [name for name in options.rows or drills if name in rows and not rows[name].is_clean]
-    print(f"{len(broken)} rows are not clean: {', '.join(broken)}" if broken else "all rows are clean")
-    return bool(broken)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -70,27 +83,43 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _run(drill: Drill, commit: str, seed: int, numbers: "range | list[int]") -> Row:
-    started_at = time.monotonic()
-    outcomes: list[Outcome] = []
-    findings = ""
-    waiting = list(numbers)
-    # A service that an error left in an unknown state is replaced by a new one, with a new history.
-    while waiting:
-        with running(drill.scene) as scene:
-            histories = History()
-            while waiting:
-                number = waiting.pop(0)
-                outcomes.append(_repeat(drill, scene, seed_of(drill.name, seed, number), number, histories))
-                if outcomes[-1].is_broken:
-                    break
-            else:
-                found = Findings() if scene.fresh else check(scene.url, histories)
-                findings += str(found) if found else ""
-    row = Row(commit, seed, outcomes, findings)
-    state = "clean" if row.is_clean else f"NOT CLEAN {findings}"
-    print(f"{drill.name}: {state}, {time.monotonic() - started_at:.0f} s", flush=True)
-    return row
+class _Runner:
+    """Runs drills one after the other. A scene runs on until a drill needs another one, or a repetition broke it."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self._name = ""
+
+    def run(self, drill: Drill, commit: str, seed: int, numbers: Sequence[int]) -> Row:
+        """Run the repetitions with these numbers."""
+        started_at = time.monotonic()
+        outcomes: list[Outcome] = []
+        histories, findings = History(), ""
+        for number in numbers:
+            scene = self._scene_of(drill)
+            outcome = _repeat(drill, scene, seed_of(drill.name, seed, number), number, histories)
+            outcomes.append(outcome)
+            if outcome.is_broken:
+                self._end_scene()
+                histories = History()
+        if self._name and not scene.fresh:
+            found = check(scene.url, histories)
+            findings = str(found) if found else ""
+        row = Row(commit, seed, outcomes, findings)
+        state = "clean" if row.is_clean else f"NOT CLEAN {findings}"
+        print(f"{drill.name}: {state}, {time.monotonic() - started_at:.0f} s", flush=True)
+        return row
+
+    def _scene_of(self, drill: Drill) -> Scene:
+        if self._name != drill.scene:
+            self._end_scene()
+            self._scene = self._stack.enter_context(running(drill.scene))
+            self._name = drill.scene
+        return self._scene
+
+    def _end_scene(self) -> None:
+        self._stack.close()
+        self._name = ""
 
 
 def _repeat(drill: Drill, scene: Scene, seed: int, number: int, histories: History) -> Outcome:

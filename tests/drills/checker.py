@@ -109,7 +109,7 @@ class _Check:
         known = {each.id for each in asked}
         listed = {each.id for each in self._client.jobs(model=model)}
         # Jobs whose acknowledgement was lost are found by their seed.
-        unknown = [self._client.job(job_id) for job_id in sorted(listed - known)]
+        unknown = [self._client.job(job_id) for job_id in sorted(listed - known - self._history.others)]
         extra = Counter(job.spec.get("seed") for job in unknown)
         for submission in asked:
             count = extra[submission.seed] + (submission.id in listed)
@@ -257,7 +257,7 @@ class _Check:
 
 
 def _check_events(job: Job, events: list[JobEvent]) -> Iterator[Finding]:
-    """Events are numbered without gaps, with one terminal state at the end, and each pass is reported once."""
+    """Events are numbered without gaps, with one terminal state at the end, and every pass is reported once."""
     seqs = [each.seq for each in events]
     if seqs != list(range(1, len(seqs) + 1)):
         yield Finding("lost", f"the events of job {job.id} have gaps: {seqs}")
@@ -269,5 +269,9 @@ def _check_events(job: Job, events: list[JobEvent]) -> Iterator[Finding]:
         yield Finding("lost", f"job {job.id} is {job.state}, and its last events are {states[-2:]}")
     passes = Counter(each.data.get("pass") for each in events if each.type == "pass")
     again = [number for number, count in passes.items() if count > 1]
-    if again and job.kind == "train":
+    if job.kind != "train":
+        return
+    if again:
         yield Finding("doubled", f"job {job.id} reported passes {again} more than once")
+    if missing := sorted(set(range(1, len(passes) + 1)) - set(passes)):
+        yield Finding("lost", f"job {job.id} did not report passes {missing}")

@@ -66,6 +66,8 @@ class History:
     answers: dict[str, dict[tuple[int, str], int]] = field(default_factory=dict)
     #: What was tagged to get `answers`.
     sentences: list[Any] = field(default_factory=list)
+    #: Ids of jobs, and versions as `name:3`, of other histories of the service, which the checker need not look at.
+    others: set[str] = field(default_factory=set, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def answered(self, reference: str, version: int, tags: list[list[str]]) -> None:

@@ -87,6 +87,15 @@ def _passes_twice(events: list[JobEvent]) -> list[JobEvent]:
     ]
 
 
+def _later_passes(events: list[JobEvent]) -> list[JobEvent]:
+    return [
+        each.model_copy(update={"data": {**each.data, "pass": each.data["pass"] + 1}})
+        if each.type == "pass"
+        else each
+        for each in events
+    ]
+
+
 def _of_one_job(versions: list[ModelVersion]) -> list[ModelVersion]:
     found = list(versions)
     return [each.model_copy(update={"job_id": found[0].job_id}) for each in found]
@@ -115,6 +124,7 @@ def _renamed(corpora: list[CorpusInfo]) -> list[CorpusInfo]:
         ("events", lambda events: list(events)[:-1], "lost"),
         ("events", _ended_twice, "doubled"),
         ("events", _passes_twice, "doubled"),
+        ("events", _later_passes, "lost"),
         ("versions", _without_first, "lost"),
         ("versions", _of_one_job, "doubled"),
         ("artifact", lambda content: content + b" ", "lost"),

@@ -51,17 +51,5 @@ def test_without_redis_tagging_goes_on_aliases_move_and_jobs_wait_for_its_return
         assert [version.version for version in client.versions(actions.MODEL)] == [3, 2, 1]
 
 
-def test_redis_lost_in_mid_job_does_not_stop_the_training(
-    wired: BackgroundStack, redis_server: RedisServer
-) -> None:
-    with Client(wired.url, retries=0) as client:
-        job_id = actions.start_long_job(client)
-        redis_server.kill()
-        job = client.wait(job_id)
-        assert (job.state, job.attempt) == ("succeeded", 1)
-        passes = [event.data["pass"] for event in client.events(job_id) if event.type == "pass"]
-        assert passes == list(range(1, actions.LONG_PASSES + 1))
-
-
 def _version(client: Client) -> int:
     return client.tag(actions.MODEL, [[["Smith", "CAP"]]]).version

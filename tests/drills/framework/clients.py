@@ -98,12 +98,14 @@ class Clients:
 
     def look(self) -> list[int]:
         """List the versions, and remember their checksums."""
-        seen = {each.version for each in self.history.versions}
-        for each in self.client.versions(MODEL):
-            if each.version not in seen:
-                self.history.versions.append(Version(MODEL, each.version, each.sha256))
-                seen.add(each.version)
-        return sorted(seen)
+        stored = list(self.client.versions(MODEL))
+        seen = {f"{each.model}:{each.version}" for each in self.history.versions} | self.history.others
+        self.history.versions += [
+            Version(MODEL, each.version, each.sha256)
+            for each in stored
+            if f"{MODEL}:{each.version}" not in seen
+        ]
+        return [each.version for each in stored]
 
 
 class Load:

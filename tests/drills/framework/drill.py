@@ -33,6 +33,8 @@ class Drill:
     inject: Inject
     #: Called once before the repetitions.
     prepare: Inject | None = None
+    #: A program without which the fault cannot be injected, or "".
+    program: str = ""
 
 
 _known: dict[str, Drill] = {}
@@ -46,6 +48,7 @@ def drill(
     rival: str = "",
     scenes: tuple[str, ...] = ("postgresql",),
     prepare: Inject | None = None,
+    program: str = "",
 ) -> Callable[[Inject], Inject]:
     """Register a function as a drill, with one row for each scene.
 
@@ -57,7 +60,7 @@ def drill(
         for scene in scenes:
             name = inject.__name__ if len(scenes) == 1 else f"{inject.__name__}-{scene}"
             assert name not in _known, name
-            _known[name] = Drill(name, fault, where, promise, rival, scene, inject, prepare)
+            _known[name] = Drill(name, fault, where, promise, rival, scene, inject, prepare, program)
         return inject
 
     return register

@@ -57,7 +57,7 @@ def seed_of(row: str, seed: int, repetition: int) -> int:
 
 def rehearse(drill: Drill, scene: Scene, seed: int, all_histories: History | None = None) -> Outcome:
     """Inject the fault once, and check what clients were told. It is added to `all_histories`."""
-    history = History(sentences=sentences())
+    history = History(sentences=sentences(), others=scene.known)
     scene.rng, scene.over_at = random.Random(seed), None
     if scene.fresh:
         scene.start()
@@ -90,6 +90,7 @@ def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
     ):
         wait_until(lambda: watch.passes_at(time.monotonic()) >= scene.first_pass, "the first pass")
         with Load(scene.url, history, scene.numbers, seed) as load:
+            scene.tagging = tagging
             scene.moment()
             hit = not watch.ended_before(time.monotonic())
             drill.inject(scene)
@@ -99,7 +100,12 @@ def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
     clients.look()
     for each in load.refused:
         raise AssertionError(f"a client was refused: {each}")
-    return _outcome(seed, check(clients.client, history), tagging.worst_gap_s, recovery_s, hit=hit)
+    findings = check(clients.client, history)
+    scene.known = {
+        *(each.id for each in clients.client.jobs(model=MODEL)),
+        *(f"{MODEL}:{each.version}" for each in clients.client.versions(MODEL)),
+    }
+    return _outcome(seed, findings, tagging.worst_gap_s, recovery_s, hit=hit)
 
 
 def _recovery_s(tagging: Tagging, watch: Watch, over_at: float) -> float:

@@ -22,9 +22,11 @@ from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
+from tests.drills import actions
 from tests.drills.framework.clients import LONG_PASSES, LONG_SENTENCES, Clients
 from tests.drills.framework.inside import SAME_IDENTITY, Inside
 from tests.drills.framework.relay import Relay
+from tests.drills.framework.tagging import Tagging
 from tests.services import POSTGRES_SOCKET, Databases, PostgresServer, RedisServer, free_port, wait_until
 
 #: A worker that is lost is noticed in three seconds instead of thirty.
@@ -41,6 +43,8 @@ TIMES: dict[str, Any] = {
 }
 #: Smaller seeds are those of data that was there before.
 FIRST_NUMBER = 100
+#: Workers and API processes end by force 15 s after the signal at the latest; as long again for a busy machine.
+ORPHANS_END_S = 30.0
 WORKERS = ("worker-1", "worker-2")
 #: A fault happens at a random moment of this many seconds.
 MOMENT_S = 1.5
@@ -80,9 +84,12 @@ class Scene:
         self.rng = random.Random(0)
         #: The clients of the present repetition.
         self.clients: Clients
+        self.tagging: Tagging
         #: The job under way when the fault happens.
         self.job_id = ""
         self.over_at: float | None = None
+        #: Jobs and versions of earlier repetitions, as `History.others`.
+        self.known: set[str] = set()
         #: Name of the drill whose preparation it has.
         self.prepared_for = ""
         #: Whether a model serves.
@@ -103,9 +110,11 @@ class Scene:
 
     def kill_and_start(self) -> None:
         """Kill the supervisor, and start the service again while its children may still be ending."""
+        family = actions.family(self.stack)
         self.stack.kill()
         self.mark_over()
         self._up()
+        wait_until(lambda: not actions.left(family), lambda: f"{actions.left(family)} to end", ORPHANS_END_S)
 
     def _up(self) -> None:
         with environment(**self.inside.environment):

@@ -8,7 +8,7 @@ from typing import Self
 
 import httpx
 
-from tagsmith.client import ApiError, Client
+from tagsmith.client import ApiError, Client, ServerAway
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.jobs import events, jobs
 from tagsmith.core.store.engine import Database
@@ -55,6 +55,8 @@ class Tagging(_Thread):
         self._history = history
         #: Times of good answers.
         self.answered_at: list[float] = [time.monotonic()]
+        #: Whether nobody held the port.
+        self.was_refused = False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -76,6 +78,9 @@ class Tagging(_Thread):
     def _step(self) -> None:
         try:
             tagged = self._client.tag(self._reference, self._history.sentences)
+        except ServerAway:
+            self.was_refused = True
+            return
         except (ApiError, httpx.HTTPError):
             return
         self.answered_at.append(time.monotonic())
@@ -101,7 +106,9 @@ class Watch(_Thread):
         return any(ended for seen_at, _, ended in self.seen if seen_at <= at)
 
     def progress_after(self, at: float) -> float | None:
-        """When the first pass after those of a time was seen, or the end."""
+        """When the first pass after those of a time was seen, or the end. A job that had ended needs none."""
+        if self.ended_before(at):
+            return at
         before = self.passes_at(at)
         later = (
             seen_at for seen_at, passes, ended in self.seen if seen_at > at and (passes > before or ended)

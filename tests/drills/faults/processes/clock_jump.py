@@ -1,6 +1,7 @@
 """Clocks jump, as they do when a machine wakes up or an operator sets them."""
 
 from tests.drills.framework.drill import drill
+from tests.drills.framework.inside import COMPILER
 from tests.drills.framework.scene import Scene
 
 HOUR_S = 3600
@@ -12,6 +13,7 @@ HOUR_S = 3600
     "machine, with SQLite",
     promise="Leases use the clock of the database and survive. No job is taken from a live worker for good.",
     scenes=("postgresql", "sqlite"),
+    program=COMPILER,
 )
 def clock_jump(scene: Scene) -> None:
     pids = scene.machine_of(scene.holder())

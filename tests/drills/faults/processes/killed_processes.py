@@ -4,6 +4,7 @@ import signal
 
 from tests.drills.framework.drill import drill
 from tests.drills.framework.scene import Scene
+from tests.services import wait_until
 
 BOTH = ("postgresql", "sqlite")
 
@@ -16,7 +17,10 @@ BOTH = ("postgresql", "sqlite")
     scenes=BOTH,
 )
 def killed_worker(scene: Scene) -> None:
+    before = scene.job()
     scene.kill(scene.holder(), signal.SIGKILL)
+    scene.mark_over()
+    wait_until(lambda: scene.job().ended or scene.job().attempt == before.attempt + 1, "another worker")
 
 
 @drill(
@@ -26,7 +30,11 @@ def killed_worker(scene: Scene) -> None:
     scenes=BOTH,
 )
 def killed_api(scene: Scene) -> None:
-    scene.kill(scene.pid("api-1"), signal.SIGKILL)
+    pid = scene.pid("api-1")
+    scene.kill(pid, signal.SIGKILL)
+    scene.mark_over()
+    wait_until(lambda: scene.pid("api-1") != pid, "another API process")
+    assert not scene.tagging.was_refused, "nobody held the port"
 
 
 @drill(

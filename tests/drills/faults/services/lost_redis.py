@@ -11,9 +11,11 @@ from tests.drills.framework.scene import Scene
     scenes=("postgresql", "sqlite"),
 )
 def killed_redis(scene: Scene) -> None:
+    attempt = scene.job().attempt
     scene.kill_redis()
     scene.moment(3.0)
     scene.restore_redis()
+    assert scene.job().attempt == attempt
 
 
 @drill(
