@@ -20,7 +20,7 @@ from tests.drills.framework.drill import Drill, known
 from tests.drills.framework.rehearsal import Outcome, rehearse, seed_of
 from tests.drills.framework.results import Row
 from tests.drills.framework.scene import Scene
-from tests.drills.framework.scenes import is_possible, running
+from tests.drills.framework.scenes import missing, running
 from tests.drills.history import History
 
 #: A repetition that ends with an error counts as one loss.
@@ -62,8 +62,8 @@ def _run_all(
         ):
             print(f"{name}: done before", flush=True)
             continue
-        if not is_possible(drills[name].scene):
-            print(f"{name}: not possible here, because namespaces need root", flush=True)
+        if reason := missing(drills[name]):
+            print(f"{name}: not possible here: {reason}", flush=True)
             continue
         row = runner.run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
         if not options.only:

@@ -37,7 +37,7 @@ def scene_of() -> Iterator[RunningScene]:
 
 @pytest.mark.parametrize("drill", DRILLS, ids=lambda each: each.name)
 def test_nothing_is_lost_doubled_or_mixed(drill: Drill, scene_of: RunningScene) -> None:
-    if not scenes.is_possible(drill.scene):
-        pytest.skip("namespaces need root")
+    if missing := scenes.missing(drill):
+        pytest.skip(missing)
     outcome = rehearse(drill, scene_of(drill.scene), seed_of(drill.name, SEED, 1))
     assert outcome.is_clean, outcome.findings

@@ -1,6 +1,7 @@
 """The faults of the drills really happen: clocks jump, relays cut, links break, disks are small."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from tests.drills.framework import namespaces, results
 from tests.drills.framework.drill import known
-from tests.drills.framework.inside import Inside
+from tests.drills.framework.inside import COMPILER, Inside
 from tests.drills.framework.rehearsal import Outcome, seed_of
 from tests.drills.framework.relay import Relay
 from tests.drills.framework.results import Row
@@ -21,6 +22,7 @@ CLOCK = "import sys, time\nfor _ in sys.stdin: print(int(time.time() - time.cloc
 needs_root = pytest.mark.skipif(not namespaces.are_permitted(), reason="namespaces need root")
 
 
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason="needs a C compiler")
 def test_the_clock_of_one_process_jumps_and_comes_back(tmp_path: Path) -> None:
     inside = Inside(tmp_path)
     environment = os.environ | inside.environment

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import shutil
 import struct
 import subprocess
 import textwrap
@@ -10,6 +11,8 @@ from pathlib import Path
 
 INJECTED = Path(__file__).parents[1] / "injected"
 
+#: Clocks jump only where there is one.
+COMPILER = "cc"
 SAME_IDENTITY = "same-identity"
 #: Processes whose clock differs, at most.
 _SLOTS = 16
@@ -86,8 +89,9 @@ class Inside:
             "PYTHONPATH": os.pathsep.join(filter(None, (str(INJECTED), os.environ.get("PYTHONPATH")))),
             "DRILL_FAULTS": str(self._faults),
             "DRILL_CLOCKS": str(clocks),
-            "LD_PRELOAD": str(_compiled_clock(folder)),
         }
+        if shutil.which(COMPILER):
+            self.environment["LD_PRELOAD"] = str(_compiled_clock(folder))
 
     def arm(self, fault: str, text: str = "yes") -> None:
         """Let a fault of `injected/sitecustomize.py` happen."""
@@ -119,5 +123,5 @@ class Inside:
 def _compiled_clock(folder: Path) -> Path:
     source, library = folder / "clock.c", folder / "clock.so"
     source.write_text(_CLOCK)
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    subprocess.run([COMPILER, "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
     return library

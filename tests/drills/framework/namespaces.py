@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable
@@ -50,8 +51,10 @@ class Network:
 
 def are_permitted() -> bool:
     """Whether this process may make namespaces."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "ip", "mount"))):
+        return False
     done = subprocess.run(["unshare", "--net", "--mount", "ip", "link"], capture_output=True, check=False)
-    return os.geteuid() == 0 and done.returncode == 0
+    return done.returncode == 0
 
 
 def link(one: Network, other: Network, name: str, addresses: tuple[str, str]) -> None:

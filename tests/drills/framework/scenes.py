@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.drills.framework import namespaces
 from tests.drills.framework.clients import MODEL, Clients
+from tests.drills.framework.drill import Drill
 from tests.drills.framework.hosts import HostsScene
 from tests.drills.framework.scene import PostgresScene, Scene, SqliteScene
 from tests.drills.history import Submission
@@ -63,9 +64,13 @@ SCENES: dict[str, type[Scene]] = {
 PRIVILEGED = ("hosts", "small_disk")
 
 
-def is_possible(name: str) -> bool:
-    """Whether this machine permits a scene."""
-    return name not in PRIVILEGED or namespaces.are_permitted()
+def missing(drill: Drill) -> str:
+    """Return what this machine lacks for a drill, or ""."""
+    if drill.program and shutil.which(drill.program) is None:
+        return f"it needs {drill.program}"
+    if drill.scene in PRIVILEGED and not namespaces.are_permitted():
+        return "it needs root, ip and unshare"
+    return ""
 
 
 @contextlib.contextmanager
