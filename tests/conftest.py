@@ -28,11 +28,13 @@ from tests import services
 #: Files that take longest: what begins late with one of these ends late. Those that mostly wait for processes and those
 #: that mostly compute take turns, since they go well beside each other.
 LONGEST = (
+    "drills/test_drills.py",
     "worker/test_families.py",
     "docs/test_pages.py",
     "tagsmith/test_wheel.py",
     "core/learn/test_online.py",
     "drills/test_dead_processes.py",
+    "drills/test_backup_under_load.py",
     "core/learn/test_sgd_l1.py",
     "worker/test_train.py",
     "core/learn/test_prox_grad.py",
