@@ -1,19 +1,39 @@
 """Resources of this machine or container."""
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
-#: Files with the memory limit of a container: cgroup v2, then v1.
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
 
 
-def memory_bytes(limits: tuple[Path, ...] = _LIMITS) -> int:
-    """Return the available memory: that of the machine, or the limit of the container if it is lower."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in limits:
+def memory_bytes(cgroups: Path = _CGROUPS, own: Path = _OWN) -> int:
+    """Return the available memory: that of the machine, or the lowest limit of the control groups of this process."""
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in _limits(cgroups, own):
         try:
             # Without a limit the file has "max" or a huge number.
-            return min(physical, int(path.read_text()))
+            available = min(available, int(path.read_text()))
         except (OSError, ValueError):
             continue
-    return physical
+    return available
+
+
+def _limits(cgroups: Path, own: Path) -> Iterator[Path]:
+    """Yield the files that can limit this process: of its control group and of those around it, in both versions."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        folder, name = (
+            (cgroups / "memory", "memory.limit_in_bytes") if controllers else (cgroups, "memory.max")
+        )
+        if controllers in ("", "memory"):
+            # In a container, the path can be that outside of it, which does not exist inside.
+            inside = PurePosixPath(group).relative_to("/")
+            yield from (folder / each / name for each in (inside, *inside.parents))
+    yield from (cgroups / "memory.max", cgroups / "memory" / "memory.limit_in_bytes")

@@ -1,0 +1,287 @@
+"""Attacks on an API process that has 2 GB of memory: is `/livez` answered meanwhile, and does the process live?
+
+    python -m benchmarks.attacks [--attack NAME] [--memory-mb 2048]
+
+Each attack runs for some seconds from several connections. Meanwhile another process asks for `/livez` a hundred times
+a second on one connection. The memory limit needs a control group, and so a user who may create one (root). Without it
+the attacks run with the memory of the machine, and the result says so.
+"""
+
+import argparse
+import contextlib
+import gzip
+import http.client
+import io
+import json
+import lzma
+import multiprocessing
+import random
+import socket
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import httpx
+import zstandard
+
+from benchmarks import common
+from tagsmith.core.service.settings import Settings
+from tagsmith.core.store import migrate
+from tests.app.servers import ProcessServer
+from tests.services import RedisServer
+
+MIB = 1 << 20
+TIMEOUT_S = 600.0
+POLL_S = 0.01
+#: The bar of the project.
+MAX_LIVEZ_MS = 200
+_GROUPS = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+_JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Requests that are sent at once, by `connections` callers, `times` times each."""
+
+    name: str
+    send: Callable[[str], str]
+    connections: int = 4
+    times: int = 1
+
+
+def posted(path: str, body: bytes, headers: dict[str, str] | None = None) -> Callable[[str], str]:
+    """Return a function that sends a body and returns the status and the code of the response."""
+
+    def send(url: str) -> str:
+        try:
+            response = httpx.post(f"{url}{path}", content=body, headers=headers, timeout=TIMEOUT_S)
+        except httpx.TransportError as error:
+            return type(error).__name__
+        code = response.json().get("code", "") if response.status_code >= 400 else ""
+        return f"{response.status_code} {code}".strip()
+
+    return send
+
+
+def repeated(piece: bytes, size_bytes: int) -> bytes:
+    """Gzip members that decode to a piece repeated; made in no time."""
+    block = piece * (16 * MIB // len(piece))
+    return gzip.compress(block) * (size_bytes // len(block))
+
+
+def distinct(line: bytes, size_bytes: int) -> bytes:
+    """Gzip of lines that differ by a number."""
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as out:
+        number = size = 0
+        while size < size_bytes:
+            block = b"".join(line % i for i in range(number, number + 100_000))
+            number += 100_000
+            size += out.write(block)
+    return packed.getvalue()
+
+
+def brat(size_bytes: int) -> bytes:
+    """An archive of documents of one-letter words."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(size_bytes // MIB):
+            archive.writestr(f"{i}.txt", "a " * (MIB // 2))
+            archive.writestr(f"{i}.ann", "")
+    return packed.getvalue()
+
+
+def slow_heads(url: str) -> str:
+    """Open connections that send one byte of a request per second, and count those that the server ends."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    ended = 0
+    connections = [socket.create_connection((host, int(port)), 30) for _ in range(200)]
+    try:
+        for _ in range(30):
+            time.sleep(1)
+            for each in connections:
+                with contextlib.suppress(OSError):
+                    each.send(b"x")
+        for each in connections:
+            each.settimeout(5)
+            with contextlib.suppress(OSError):
+                ended += b" 408 " in each.recv(64) or not each.recv(64)
+    finally:
+        for each in connections:
+            each.close()
+    return f"{ended} of {len(connections)} ended by 408"
+
+
+def endless_head(url: str) -> str:
+    """Send a header without end; return how many bytes were taken."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    sent = 0
+    with socket.create_connection((host, int(port)), 30) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        try:
+            while sent < 300 * MIB:
+                sent += connection.send(b"x" * MIB)
+        except OSError:
+            pass
+    return f"ended after {sent / MIB:.1f} MiB"
+
+
+def preview(pattern: str, value: str) -> Callable[[str], str]:
+    """Return a feature preview with a regular expression."""
+    features = {"syntax": "wapiti", "templates": f'u:%t[0,0,"{pattern}"]'}
+    body = json.dumps({"features": features, "sentence": [value]}).encode()
+    return posted("/features/preview", body, _JSON)
+
+
+def tagged(sentences: bytes) -> Callable[[str], str]:
+    """Return a request to tag."""
+    return posted("/tag", b'{"model": "none", "sentences": ' + sentences + b"}", _JSON)
+
+
+def attacks() -> Iterator[Attack]:
+    """Yield all attacks. Their bodies are made one by one, for they are large."""
+    yield Attack("regular expression, many ways", preview("(a?){160}b$", "a" * 900), 8, 20)
+    yield Attack("regular expression, nested repetition", preview("((((a{30}){30}){30}){30})", "aaa"), 8, 20)
+    yield Attack("gzip, 1 GB of short lines", posted("/corpora", repeated(b"a b\n", 1000 * MIB)))
+    yield Attack("gzip, 600 MB of distinct words", posted("/corpora", distinct(b"w%08d X L\n", 600 * MIB)))
+    yield Attack("gzip, 2 GB of blank lines", posted("/corpora", repeated(b"\n", 2048 * MIB)))
+    yield Attack("xz, 1 GB", posted("/corpora", lzma.compress(b"a b\n" * (64 * MIB), preset=0) * 4))
+    yield Attack("zstd, 1 GB", posted("/corpora", zstandard.compress(b"a b\n" * (64 * MIB)) * 4))
+    yield Attack("brat, 800 MB of one-letter words", posted("/corpora?format=brat", brat(800 * MIB)))
+    crfsuite = distinct(b"L\tf%08d\tg:0.5\n", 400 * MIB)
+    yield Attack("CRFsuite data, distinct attributes", posted("/corpora?format=crfsuite", crfsuite))
+    ndjson = distinct(b'{"tokens": ["w%08d"], "labels": ["A"]}\n', 300 * MIB)
+    yield Attack("JSON lines, distinct tokens", posted("/corpora?format=ndjson", ndjson))
+    spans = distinct(b'{"text": "w%08d w", "label": [[0, 3, "A"]]}\n', 300 * MIB)
+    yield Attack("JSON lines with spans", posted("/corpora?format=spans", spans))
+    yield Attack("segmented text", posted("/corpora?format=segmented", repeated(b"a b c d e\n", 500 * MIB)))
+    yield Attack("lexicon, distinct words", posted("/lexicons?kind=words", distinct(b"w%08d\n", 60 * MIB)))
+    noise = random.Random(7).randbytes(8 * MIB)
+    forged = b"TAGSMITH" + noise * 30
+    yield Attack("forged model file", posted("/models/forged/versions", forged))
+    yield Attack("JSON, ten million empty lists", tagged(b"[" + b"[]," * (10 * MIB) + b"[]]"), 8, 2)
+    yield Attack("JSON, a million tokens", tagged(b"[" + b",".join([b'["a","b"]'] * 500_000) + b"]"), 8, 4)
+    text = b'{"model": "none", "text": "' + b"a," * (15 * MIB) + b'"}'
+    yield Attack("JSON, one text of 30 MB", posted("/tag", text, _JSON), 8, 2)
+    yield Attack("JSON, nested", tagged(b"[" * 200_000), 8, 5)
+    yield Attack(
+        "job spec of ten million numbers", posted("/jobs", b"[" + b"1," * (10 * MIB) + b"1]", _JSON), 8, 2
+    )
+    yield Attack("header without end", endless_head, 8)
+    yield Attack("slow heads", slow_heads, 4)
+
+
+def poll(url: str, control: Connection) -> None:
+    """Ask for `/livez` until told to stop; send the milliseconds of each answer."""
+    host = url.removeprefix("http://")
+    taken: list[float] = []
+    failed = 0
+    connection = http.client.HTTPConnection(host, timeout=60)
+    while not control.poll(POLL_S):
+        began = time.perf_counter()
+        try:
+            connection.request("GET", "/livez")
+            response = connection.getresponse()
+            response.read()
+            failed += response.status != 200
+        except OSError:
+            connection.close()
+            failed += 1
+        taken.append((time.perf_counter() - began) * 1_000)
+    control.send((taken, failed))
+
+
+@contextlib.contextmanager
+def limited(pid: int, size_bytes: int) -> Iterator[Path | None]:
+    """Put a process into a control group of its own with this much memory; yield the group, or None if not allowed."""
+    for root in _GROUPS:
+        group = root / f"tagsmith-attacks-{pid}"
+        limit = "memory.limit_in_bytes" if root.name == "memory" else "memory.max"
+        try:
+            group.mkdir()
+            (group / limit).write_text(str(size_bytes))
+            (group / "cgroup.procs").write_text(str(pid))
+        except OSError:
+            with contextlib.suppress(OSError):
+                group.rmdir()
+            continue
+        try:
+            yield group
+        finally:
+            with contextlib.suppress(OSError):
+                group.rmdir()
+        return
+    yield None
+
+
+def measured(attack: Attack, server: ProcessServer, group: Path | None) -> dict[str, Any]:
+    """Run one attack."""
+    reset = group / "memory.max_usage_in_bytes" if group else None
+    if reset is not None and reset.exists():
+        reset.write_text("0")
+    mine, theirs = multiprocessing.Pipe()
+    poller = multiprocessing.get_context("spawn").Process(target=poll, args=(server.url, theirs))
+    poller.start()
+    time.sleep(2)  # it imports what it needs
+    began = time.monotonic()
+    with ThreadPoolExecutor(attack.connections) as pool:
+        sent = [pool.submit(attack.send, server.url) for _ in range(attack.connections * attack.times)]
+        outcomes = Counter(each.result() for each in sent)
+    seconds = time.monotonic() - began
+    mine.send(None)
+    taken, failed = mine.recv()
+    poller.join()
+    alive = server.process.poll() is None
+    return {
+        "attack": attack.name,
+        "seconds": round(seconds, 1),
+        "outcomes": dict(sorted(outcomes.items())),
+        "livez_ms_median": round(median(taken), 1),
+        "livez_ms_worst": round(max(taken), 1),
+        "livez_failed": failed,
+        "alive": alive,
+        "peak_mb": round(int(reset.read_text()) / 1e6) if reset is not None and reset.exists() else None,
+    }
+
+
+def main() -> None:
+    """Run all attacks and write the result."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--attack", help="only attacks whose name contains this")
+    parser.add_argument("--memory-mb", type=int, default=2048)
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        redis = RedisServer(Path(folder) / "redis")
+        redis.start()
+        try:
+            settings = Settings(
+                data_dir=Path(folder) / "data", redis_url=redis.url, access="anyone-without-keys"
+            )
+            settings.data_dir.mkdir()
+            migrate.upgrade(settings.database_url)
+            server = ProcessServer(settings, Path(folder) / "log")
+            with limited(server.process.pid, options.memory_mb * MIB) as group, server:
+                for attack in attacks():
+                    if options.attack is None or options.attack in attack.name:
+                        rows.append(measured(attack, server, group))
+                        print(rows[-1], flush=True)
+        finally:
+            redis.stop()
+    if options.attack is None:
+        memory_mb = options.memory_mb if group is not None else None
+        common.record("attacks", {"memory_mb": memory_mb, "attacks": rows})
+
+
+if __name__ == "__main__":
+    main()
