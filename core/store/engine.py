@@ -17,6 +17,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from tagsmith.core.base import disk
 from tagsmith.core.base.errors import Invalid, Unavailable
+from tagsmith.core.store.sqlite import copies
 
 # Longer than the longest write: storing a corpus of maximum size takes some seconds.
 BUSY_TIMEOUT_MS = 30_000
@@ -166,7 +167,10 @@ class Database:
             engines, self._engines = self._engines, None
         if engines is not None:
             # Sockets inherited over a fork belong to the parent: drop them without closing the sessions.
-            engines.dispose(close=engines.pid == os.getpid())
+            own = engines.pid == os.getpid()
+            engines.dispose(close=own)
+            if own and self.dialect == "sqlite":
+                copies.closed(Path(self.url.database or ""))
 
     def _current(self) -> _Engines:
         engines = self._engines
@@ -186,6 +190,7 @@ class Database:
 def _sqlite_engines(url: URL) -> _Engines:
     assert url.database is not None
     Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    copies.opened(Path(url.database))
     connect_args = {"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False}
     common: dict[str, Any] = {
         "connect_args": connect_args,

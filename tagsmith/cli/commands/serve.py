@@ -77,6 +77,16 @@ class ApiOptions(AccessOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MigrateOptions(DataOptions):
+    """Options of `migrate`."""
+
+    accept_copy: Annotated[
+        bool,
+        typer.Option("--accept-copy", help="Use an SQLite file that was copied without its write-ahead log."),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class DemoOptions:
     """Options of `demo`."""
 
@@ -123,9 +133,15 @@ def demo(options: DemoOptions) -> int:
     return played.run(options.sentences)
 
 
-def migrate(options: DataOptions) -> int:
+def migrate(options: MigrateOptions) -> int:
     """Bring the database to the newest schema."""
     settings = settings_of(options)
+    if options.accept_copy:
+        from tagsmith.core.store.engine import normal_url  # noqa: PLC0415
+        from tagsmith.core.store.sqlite import copies  # noqa: PLC0415
+
+        if (url := normal_url(settings.database_url)).get_backend_name() == "sqlite":
+            copies.accept(Path(url.database or ""))
     from tagsmith.core.service import data_dir  # noqa: PLC0415
     from tagsmith.core.store import migrate as migration  # noqa: PLC0415
 

@@ -1,0 +1,1 @@
+"""What only files of SQLite need."""
