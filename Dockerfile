@@ -39,11 +39,13 @@ LABEL org.opencontainers.image.title="tagsmith" \
 
 RUN groupadd --gid 10001 tagsmith \
     && useradd --uid 10001 --gid tagsmith --no-create-home --home-dir /var/lib/tagsmith --shell /usr/sbin/nologin tagsmith \
-    && install -d -o tagsmith -g tagsmith -m 0700 /var/lib/tagsmith
+    && install -d -o tagsmith -g tagsmith -m 0700 /var/lib/tagsmith /var/lib/tagsmith-kernels
 
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/tagsmith /opt/tagsmith
-# Owned by the user: on another model of processor than the builder's the kernels are compiled again at the start.
+# Owned by the user: on another model of processor than the builder's the kernels are compiled again at the start. On a
+# read-only file system, set NUMBA_CACHE_DIR to a volume with a copy of this directory: Numba does not use a cache that it
+# cannot write to. docker-compose.yml does so.
 COPY --from=build --chown=tagsmith:tagsmith /var/cache/tagsmith /var/cache/tagsmith
 
 ENV PATH=/opt/venv/bin:$PATH \

@@ -20,16 +20,60 @@ def compose() -> dict[str, Any]:
 
 def test_the_compose_file_has_every_part_and_starts_them_in_order() -> None:
     services = compose()["services"]
-    assert sorted(services) == ["api", "migrate", "postgres", "quick-worker", "redis", "worker"]
+    assert sorted(services) == ["api", "kernels", "migrate", "postgres", "quick-worker", "redis", "worker"]
     assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
     for name in ("api", "worker", "quick-worker"):
         assert services[name]["depends_on"] == {
+            "kernels": {"condition": "service_completed_successfully"},
             "migrate": {"condition": "service_completed_successfully"},
             "redis": {"condition": "service_healthy"},
         }
     for name in ("postgres", "redis"):
         assert services[name]["healthcheck"]["test"][0] == "CMD"
     assert all("stop_grace_period" in services[name] for name in ("api", "worker", "postgres", "redis"))
+
+
+SERVICES = ["api", "kernels", "migrate", "postgres", "quick-worker", "redis", "worker"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_container_is_read_only_without_privileges_and_limited(name: str) -> None:
+    service = compose()["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "cap_add" not in service
+    assert not service.get("privileged")
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"]
+    assert 0 < service["pids_limit"] <= 512
+    assert any(each.split(":")[0] == "/tmp" for each in service["tmpfs"])
+    # The image of the project has a user; those of others begin as root.
+    assert service["image"].startswith("tagsmith:") or service["user"] == name
+
+
+def test_nothing_of_the_machine_is_mounted_and_every_volume_is_declared() -> None:
+    found = compose()
+    mounts = [each for service in found["services"].values() for each in service.get("volumes", [])]
+    assert {each.split(":")[0] for each in mounts} == set(found["volumes"])
+
+
+def test_kernels_are_where_numba_can_write_and_come_from_the_image() -> None:
+    services, image = compose()["services"], (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    *_, source, target = services["kernels"]["entrypoint"]
+    folder = target.rstrip("/")
+    (in_image,) = set(re.findall(r"NUMBA_CACHE_DIR=(\S+)", image))
+    assert source == f"{in_image}/."
+    for name in ("api", "worker", "quick-worker"):
+        assert services[name]["environment"]["NUMBA_CACHE_DIR"] == folder
+        assert f"kernels:{folder}" in services[name]["volumes"]
+    # A new volume gets the owner of the directory in the image.
+    assert re.search(rf"install -d -o tagsmith .* {folder}$", image, re.MULTILINE)
+
+
+def test_redis_fits_into_its_container() -> None:
+    redis = compose()["services"]["redis"]
+    assert redis["command"][redis["command"].index("--maxmemory") + 1] == "384mb"
+    assert redis["mem_limit"] == "768m"
 
 
 def test_redis_never_evicts_and_only_the_api_is_reachable_and_from_this_machine_alone() -> None:
