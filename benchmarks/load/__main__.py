@@ -24,6 +24,8 @@ from tests.services import PostgresServer
 
 #: Bars of the project: megabytes per minute of one process, after the warm-up.
 MAX_SLOPE_MB = 1.0
+#: So small that it is full when the warm-up ends: every training makes another model file.
+CACHE_BYTES = 16 << 20
 #: These tables are a record. They grow with every change, and settings say for how long.
 RECORDS = {
     "audit": "`TAGSMITH_KEEP_AUDIT_DAYS`",
@@ -135,7 +137,12 @@ def main() -> None:
     asked = options()
     server = PostgresServer() if asked.database == "postgres" else None
     try:
-        given: dict[str, Any] = {"port": 0, "api_processes": 2, "workers": 2}
+        given: dict[str, Any] = {
+            "port": 0,
+            "api_processes": 2,
+            "workers": 2,
+            "model_cache_bytes": CACHE_BYTES,
+        }
         if server is not None:
             server.start()
             given["database_url"] = server.url

@@ -76,10 +76,11 @@ def _names(run: Path) -> dict[int, str]:
 
 
 def _size(folder: Path) -> int:
+    """The bytes of all files but the log, which has a line per request."""
     size = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):
-            size += path.stat().st_size if path.is_file() else 0
+            size += path.stat().st_size if path.is_file() and path.name != "stack.log" else 0
     return size
 
 

@@ -1,5 +1,6 @@
 """The callers of a load test: each is a thread that repeats one kind of work until the end."""
 
+import itertools
 import json
 import random
 import threading
@@ -111,8 +112,8 @@ def sentences_of(corpus: bytes) -> list[list[list[str]]]:
     return [[line.split()[:-1] for line in block.splitlines()] for block in blocks if block.strip()]
 
 
-def train(caller: Caller, corpus: str, model: str) -> dict[str, Any] | None:
-    """Post a small training and follow it; return the ended job."""
+def train(caller: Caller, corpus: str, model: str, seed: int) -> dict[str, Any] | None:
+    """Post a small training and follow it; return the ended job. Each seed gives another model file."""
     spec = {
         "kind": "train",
         "model": model,
@@ -120,6 +121,7 @@ def train(caller: Caller, corpus: str, model: str) -> dict[str, Any] | None:
         "features": FEATURES,
         "trainer": TRAINER,
         "promote": "champion",
+        "seed": seed,
     }
     job = caller.made("post a job", "POST", "/jobs", json=spec)
     if job is None:
@@ -137,8 +139,8 @@ def prepare(url: str) -> str:
     made = caller.made("upload", "POST", "/corpora", content=text(300, 1), params={"name": "load"})
     if made is None:
         raise SystemExit(f"nothing could be uploaded: {caller.record.refusals}")
-    for model in (MOVED, MOVED, TRAINED):
-        job = train(caller, made["id"], model)
+    for seed, model in enumerate((MOVED, MOVED, TRAINED)):
+        job = train(caller, made["id"], model, seed)
         if job is None or job["state"] != "succeeded":
             raise SystemExit(f"the first training failed: {job or caller.record.refusals}")
     caller.close()
@@ -188,8 +190,8 @@ def moving(caller: Caller, chance: random.Random) -> Iterator[None]:
 
 def training(caller: Caller, corpus: str) -> Iterator[None]:
     """Train, promote, and delete the job and the version that is too old."""
-    while True:
-        job = train(caller, corpus, TRAINED)
+    for seed in itertools.count(100):
+        job = train(caller, corpus, TRAINED, seed)
         if job is not None and job["state"] == "succeeded":
             caller.call("delete a job", "DELETE", f"/jobs/{job['id']}")
             oldest = int(job["result"]["version"]) - KEEP_VERSIONS
