@@ -103,15 +103,16 @@ def test_machines_that_share_a_database_and_redis_are_one_service(
     postgres_databases.drop(database_url)
 
 
-def test_a_server_on_a_restored_sqlite_backup_tags_with_its_models(
+def test_a_server_on_a_restored_backup_tags_with_its_models(
     start_stack: Callable[..., BackgroundStack], tmp_path: Path
 ) -> None:
     stack = start_stack(data_dir=tmp_path / ".tagsmith")
     with Client(stack.url) as client:
         actions.train(client)
         before = client.version(actions.MODEL, 1).sha256
-    save, restore = blocks("backup.md")[:2]
-    assert shell(save, tmp_path) == "ok\n"  # while the server runs
+    save, check, restore = blocks("backup.md")[:3]
+    assert "1 model version" in shell(save, tmp_path)  # while the server runs
+    assert "is intact" in shell(check, tmp_path)
     *commands, start = restore.strip().splitlines()
     shell("\n".join(commands), tmp_path)
     assert start == "tagsmith up --data-dir restored"
@@ -127,7 +128,7 @@ def test_a_restored_postgresql_dump_is_migrated_and_has_the_stored_bytes(
     target = postgres_databases.create()
     with opened(postgres_url) as source, source.write() as conn:
         blobs.write(conn, "blb_backup", [PEOPLE])
-    save, restore = blocks("backup.md")[2:]
+    save, restore = blocks("backup.md")[3:]
     for script, shown, address in (
         (save, "postgresql://tagsmith:secret@db.example/tagsmith", postgres_url),
         (restore, "postgresql://tagsmith:secret@db.example/restored", target),

@@ -19,7 +19,7 @@ import orjson
 
 from tagsmith.app.cli.backup import rows
 from tagsmith.app.cli.backup.blob_check import BlobCheck
-from tagsmith.app.cli.backup.rows import Column, Kind, Row, Table
+from tagsmith.app.cli.backup.rows import Kind, Row, SavedColumn, SavedTable
 from tagsmith.core.base.errors import Invalid
 
 FORMAT = 1
@@ -33,7 +33,7 @@ Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TableEntry:
     """What the manifest says about one table."""
 
     columns: list[tuple[str, str]]
@@ -41,9 +41,11 @@ class Member:
     rows: int
     sha256: str
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> SavedTable:
         """Return the table."""
-        return Table(name, tuple(Column(each, Kind(kind)) for each, kind in self.columns), tuple(self.key))
+        return SavedTable(
+            name, tuple(SavedColumn(each, Kind(kind)) for each, kind in self.columns), tuple(self.key)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Manifest:
     dialect: str
     created_at: str
     #: The tables; each follows those that it refers to.
-    tables: Mapping[str, Member]
+    tables: Mapping[str, TableEntry]
 
     @property
     def rows(self) -> int:
@@ -67,7 +69,7 @@ class Manifest:
         return sum(member.rows for member in self.tables.values())
 
 
-class Writer:
+class BackupWriter:
     """Writes the members of a backup."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -79,7 +81,7 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def table(self, table: Table, found: Iterable[Row], advance: Advance) -> Member:
+    def table(self, table: SavedTable, found: Iterable[Row], advance: Advance) -> TableEntry:
         """Write all rows of a table."""
         digest, count = hashlib.sha256(), 0
         with self._zip.open(_info(table.name, table.has_bytes), "w", force_zip64=True) as member:
@@ -93,7 +95,7 @@ class Writer:
             buffered.flush()
             buffered.detach()
         columns = [(column.name, column.kind.value) for column in table.columns]
-        return Member(columns, list(table.key), count, digest.hexdigest())
+        return TableEntry(columns, list(table.key), count, digest.hexdigest())
 
     def manifest(self, manifest: Manifest) -> None:
         """Write the manifest, which completes the backup."""
@@ -101,7 +103,7 @@ class Writer:
         self._zip.writestr(zipfile.ZipInfo(MANIFEST, _TIME), data)
 
 
-class Reader:
+class BackupReader:
     """Reads a backup. Everything that it returns has been checked, at the latest when the last row is read."""
 
     def __init__(self, path: Path) -> None:
@@ -116,11 +118,11 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[SavedTable]:
         """Return the tables; each follows those that it refers to."""
         return [member.table(name) for name, member in self.manifest.tables.items()]
 
-    def rows(self, table: Table) -> Iterator[Row]:
+    def rows(self, table: SavedTable) -> Iterator[Row]:
         """Yield the rows of a table. Raises Invalid if they are damaged, at the end if rows are missing."""
         member, count = self.manifest.tables[table.name], 0
         with self._undamaged(), self._zip.open(_member_name(table.name)) as file:
@@ -157,7 +159,7 @@ class Reader:
                 f"Tagsmith. Install version {fields['tagsmith']} or a newer one.",
                 code="backup_too_new",
             )
-        members = {name: Member(**each) for name, each in fields.pop("tables").items()}
+        members = {name: TableEntry(**each) for name, each in fields.pop("tables").items()}
         return Manifest(**fields, tables=members)
 
     @contextmanager

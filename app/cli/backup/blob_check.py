@@ -5,7 +5,7 @@ from typing import Any
 
 import zstandard
 
-from tagsmith.app.cli.backup.rows import Row, Table
+from tagsmith.app.cli.backup.rows import Row, SavedTable
 from tagsmith.core.store import tables
 from tagsmith.core.store.blobs import CHUNK_BYTES
 
@@ -25,7 +25,7 @@ class BlobCheck:
         self._digest = hashlib.sha256()
         self._size = self._chunks = 0
 
-    def row(self, table: Table, row: Row) -> None:
+    def row(self, table: SavedTable, row: Row) -> None:
         """Check one row."""
         if table.name not in (tables.blob.name, tables.blob_chunk.name, *_OWNERS):
             return

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tagsmith.app.cli.backup import archive, rows
-from tagsmith.app.cli.backup.archive import Reader
+from tagsmith.app.cli.backup.archive import BackupReader
 from tagsmith.app.cli.backup.progress import Phase, Report
 from tagsmith.app.cli.backup.rows import Row
 from tagsmith.app.cli.backup.save import publish
@@ -28,21 +28,21 @@ from tagsmith.core.store.states import HELD, State
 
 def check(path: Path, report: Report) -> dict[str, Any]:
     """Read a backup to its end, check it, and return what it has."""
-    with Reader(path) as reader:
+    with BackupReader(path) as reader:
         found = archive.summary(reader.manifest, reader.check(_phase("checking the backup", reader, report)))
     return {"path": str(path), "size_bytes": path.stat().st_size, **found}
 
 
 def restore(settings: Settings, path: Path, report: Report) -> dict[str, Any]:
     """Restore a backup into a database that does not exist or is empty. Nothing remains if it fails."""
-    with Reader(path) as reader:
+    with BackupReader(path) as reader:
         migrate.require_known(reader.manifest.schema, f"The backup {path} has")
     target = normal_url(settings.database_url)
     sqlite = target.get_backend_name() == "sqlite"
     if sqlite:
         _refuse_existing(Path(target.database or ""))
     found = check(path, report)
-    with Reader(path) as reader, disk.room_in("the database"):
+    with BackupReader(path) as reader, disk.room_in("the database"):
         if sqlite:
             data_dir.prepare(settings.data_dir)
             _restore_file(Path(target.database or ""), reader, report)
@@ -51,7 +51,7 @@ def restore(settings: Settings, path: Path, report: Report) -> dict[str, Any]:
     return {**found, "schema": migrate.head(), "restored_from_schema": found["schema"]}
 
 
-def _restore_file(path: Path, reader: Reader, report: Report) -> None:
+def _restore_file(path: Path, reader: BackupReader, report: Report) -> None:
     """Make an SQLite file beside its later name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=path.parent) as folder:
@@ -65,7 +65,7 @@ def _restore_file(path: Path, reader: Reader, report: Report) -> None:
         publish(made, path)
 
 
-def _load(url: str, reader: Reader, report: Report) -> None:
+def _load(url: str, reader: BackupReader, report: Report) -> None:
     """Create the schema of the backup, load and compare all rows, and migrate: all in one transaction."""
     with migrate.locked(url) as conn:
         if present := sa.inspect(conn).get_table_names():
@@ -80,7 +80,7 @@ def _load(url: str, reader: Reader, report: Report) -> None:
         _release(conn)
 
 
-def _load_rows(conn: Connection, reader: Reader, phase: Phase) -> None:
+def _load_rows(conn: Connection, reader: BackupReader, phase: Phase) -> None:
     columns = {table.name: table.columns for table in rows.tables_of(conn)}
     for table in reader.tables():
         if set(table.columns) != set(columns.get(table.name, ())):
@@ -91,7 +91,7 @@ def _load_rows(conn: Connection, reader: Reader, phase: Phase) -> None:
         rows.insert(conn, table, _counted(reader.rows(table), phase))
 
 
-def _compare(conn: Connection, reader: Reader, phase: Phase) -> None:
+def _compare(conn: Connection, reader: BackupReader, phase: Phase) -> None:
     """Compare what is stored with the backup, row by row."""
     for table in reader.tables():
         try:
@@ -125,7 +125,7 @@ def _counted(found: Iterator[Row], phase: Phase) -> Iterator[Row]:
         phase(1)
 
 
-def _phase(name: str, reader: Reader, report: Report) -> Phase:
+def _phase(name: str, reader: BackupReader, report: Report) -> Phase:
     return Phase(name, reader.manifest.rows, report)
 
 

@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SavedColumn:
     """One column."""
 
     name: str
@@ -46,11 +46,11 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SavedTable:
     """One table. Its rows are read in the order of `key`."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[SavedColumn, ...]
     key: tuple[str, ...]
 
     @property
@@ -94,26 +94,26 @@ _KINDS: tuple[tuple[type[sa.types.TypeEngine[Any]], Kind], ...] = (
 )
 
 
-def tables_of(conn: Connection) -> list[Table]:
+def tables_of(conn: Connection) -> list[SavedTable]:
     """Return the tables of this service that a database has. A table follows those that it refers to."""
     found = sa.MetaData()
     found.reflect(conn, only=lambda name, _: name in tables.metadata.tables)
     return [
-        Table(
+        SavedTable(
             str(each.name),
-            tuple(Column(str(column.name), _kind(column)) for column in each.columns),
+            tuple(SavedColumn(str(column.name), _kind(column)) for column in each.columns),
             tuple(str(column.name) for column in each.primary_key),
         )
         for each in found.sorted_tables
     ]
 
 
-def count(conn: Connection, table: Table) -> int:
+def count(conn: Connection, table: SavedTable) -> int:
     """Return the number of rows."""
     return int(conn.execute(sa.select(sa.func.count()).select_from(_clause(table))).scalar_one())
 
 
-def read(conn: Connection, table: Table) -> Generator[Row, None, None]:
+def read(conn: Connection, table: SavedTable) -> Generator[Row, None, None]:
     """Yield all rows in the order of the key, which is the same on both dialects."""
     clause = _clause(table)
     order = []
@@ -128,7 +128,7 @@ def read(conn: Connection, table: Table) -> Generator[Row, None, None]:
             yield tuple(row)
 
 
-def insert(conn: Connection, table: Table, rows: Iterable[Row]) -> None:
+def insert(conn: Connection, table: SavedTable, rows: Iterable[Row]) -> None:
     """Insert rows."""
     statement = _clause(table).insert()
     names = [column.name for column in table.columns]
@@ -137,12 +137,12 @@ def insert(conn: Connection, table: Table, rows: Iterable[Row]) -> None:
         conn.execute(statement, some)
 
 
-def delete_all(conn: Connection, table: Table) -> None:
+def delete_all(conn: Connection, table: SavedTable) -> None:
     """Delete all rows."""
     conn.execute(_clause(table).delete())
 
 
-def encode(columns: Sequence[Column], row: Row) -> bytes:
+def encode(columns: Sequence[SavedColumn], row: Row) -> bytes:
     """Return one row as a line of JSON. Its bytes follow the line, each of the length that the line has for them."""
     values, parts = [], []
     for column, value in zip(columns, row, strict=True):
@@ -155,7 +155,7 @@ def encode(columns: Sequence[Column], row: Row) -> bytes:
     return b"".join([orjson.dumps(values), b"\n", *(part + b"\n" for part in parts)])
 
 
-def decode(columns: Sequence[Column], stream: IO[bytes]) -> Iterator[Row]:
+def decode(columns: Sequence[SavedColumn], stream: IO[bytes]) -> Iterator[Row]:
     """Yield the rows of a stream. Raises ValueError for anything that `encode` does not write."""
     while line := stream.readline():
         values = orjson.loads(line)
@@ -167,7 +167,7 @@ def decode(columns: Sequence[Column], stream: IO[bytes]) -> Iterator[Row]:
         )
 
 
-def same(columns: Sequence[Column], one: Row, other: Row) -> bool:
+def same(columns: Sequence[SavedColumn], one: Row, other: Row) -> bool:
     """Whether two rows have the same values. PostgreSQL writes JSON in another form."""
     return all(
         orjson.loads(a) == orjson.loads(b)
@@ -188,7 +188,7 @@ def _decoded(kind: Kind, value: Any, stream: IO[bytes]) -> Any:
     return float(value) if kind is Kind.FLOAT else value
 
 
-def _clause(table: Table) -> sa.TableClause:
+def _clause(table: SavedTable) -> sa.TableClause:
     return sa.table(table.name, *(sa.column(each.name, _TYPES[each.kind]) for each in table.columns))
 
 

@@ -34,7 +34,7 @@ def save(settings: Settings, path: Path, report: Report) -> dict[str, Any]:
                 manifest = _write(conn, file, report)
             file.flush()
             os.fsync(file.fileno())
-            with archive.Reader(Path(file.name)) as reader:
+            with archive.BackupReader(Path(file.name)) as reader:
                 checked = reader.check(Phase("checking the backup", manifest.rows, report))
     finally:
         database.dispose()
@@ -49,7 +49,7 @@ def _write(conn: Connection, file: IO[bytes], report: Report) -> archive.Manifes
     migrate.require_known(revision, "The database has")
     tables = rows.tables_of(conn)
     phase = Phase("writing the backup", sum(rows.count(conn, table) for table in tables), report)
-    with archive.Writer(file) as writer:
+    with archive.BackupWriter(file) as writer:
         members = {table.name: writer.table(table, rows.read(conn, table), phase) for table in tables}
         manifest = archive.Manifest(
             format=archive.FORMAT,
