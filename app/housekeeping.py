@@ -3,14 +3,18 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
-from datetime import timedelta
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import anyio.to_thread
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import NotFound, TagsmithError
 from tagsmith.core.jobs import control
+from tagsmith.core.jobs import retention as job_retention
 from tagsmith.core.registry import policies, retention
 from tagsmith.core.service.settings import Settings
 from tagsmith.core.store import audit, clock, idempotency
@@ -25,6 +29,8 @@ INTERVAL_S = 600.0
 BATCH_VERSIONS = 5
 BATCH_JOBS = 20
 BATCH_ENTRIES = 1000
+#: No request takes this long, so its folder is left over.
+SPOOL_S = 86_400.0
 #: Actor and method of removals in the audit log.
 ACTOR, METHOD = "retention", "SWEEP"
 
@@ -36,6 +42,10 @@ async def run_cleanup(database: Database, settings: Settings) -> None:
         await _do("responses", remove_responses(database))
         await _do("versions", remove_versions(database))
         await _do("jobs", remove_jobs(database, settings.keep_jobs_days))
+        await _do("events", remove_events(database, settings.keep_events_days))
+        await _do("outputs", remove_outputs(database, settings.keep_outputs_days))
+        await _do("checkpoints", cancel_paused(database, settings.keep_checkpoints_days))
+        await _do("spool", remove_spool(settings.data_dir / "spool"))
         await _do("audit", remove_audit(database, settings.keep_audit_days))
 
 
@@ -59,7 +69,7 @@ def remove_jobs(database: Database, days: int) -> Iterator[int]:
     """Remove jobs that ended more than `days` ago, unless that is 0; yield the number per transaction."""
     while days:
         with database.write() as conn:
-            found = control.ended_before(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
+            found = job_retention.ended_before(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
             for job_id in found:
                 with contextlib.suppress(NotFound):  # another process was faster
                     control.delete(conn, job_id)
@@ -69,11 +79,56 @@ def remove_jobs(database: Database, days: int) -> Iterator[int]:
         yield len(found)
 
 
+def remove_events(database: Database, days: int) -> Iterator[int]:
+    """Remove the events of jobs that ended more than `days` ago, unless that is 0; yield the jobs per transaction."""
+    return _remove_parts(database, days, job_retention.delete_events)
+
+
+def remove_outputs(database: Database, days: int) -> Iterator[int]:
+    """Remove the outputs of jobs that ended more than `days` ago, unless that is 0; yield the jobs per transaction."""
+    return _remove_parts(database, days, job_retention.delete_outputs)
+
+
+def cancel_paused(database: Database, days: int) -> Iterator[int]:
+    """Cancel jobs whose checkpoint is older than `days`, unless that is 0, which deletes it; yield their number."""
+    while days:
+        with database.write() as conn:
+            found = job_retention.paused_before(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
+            for job_id in found:
+                control.cancel(conn, job_id)
+                _record(conn, f"/jobs/{job_id}/cancel")
+        if not found:
+            return
+        yield len(found)
+
+
+def remove_spool(folder: Path) -> Iterator[int]:
+    """Remove the folders of requests whose process was killed; yield their number."""
+    count = 0
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with contextlib.suppress(FileNotFoundError):  # its request has ended, or another process was faster
+            if path.is_dir() and time.time() - path.stat().st_mtime > SPOOL_S:
+                shutil.rmtree(path, ignore_errors=True)
+                count += 1
+    yield count
+
+
 def remove_audit(database: Database, days: int) -> Iterator[int]:
     """Remove entries of the audit that are older than `days`, unless that is 0; yield the number per transaction."""
     while days:
         with database.write() as conn:
             count = audit.remove_before(conn, clock.now(conn) - timedelta(days=days), BATCH_ENTRIES)
+        if not count:
+            return
+        yield count
+
+
+def _remove_parts(
+    database: Database, days: int, delete: Callable[[Connection, datetime, int], int]
+) -> Iterator[int]:
+    while days:
+        with database.write() as conn:
+            count = delete(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
         if not count:
             return
         yield count

@@ -4,6 +4,7 @@ import hashlib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Generic, TypeVar
 
 import orjson
@@ -95,12 +96,13 @@ class PendingRequest:
     """A request with an `Idempotency-Key` that is being executed. It holds a row until its response is stored."""
 
     def __init__(
-        self, row_id: str, attempt: str, request: RequestHash, secret_fields: tuple[str, ...]
+        self, row_id: str, attempt: str, request: RequestHash, secret_fields: tuple[str, ...], kept: timedelta
     ) -> None:
         self.row_id = row_id
         self.attempt = attempt
         self._request = request
         self._secret_fields = secret_fields
+        self._kept = kept
         #: Whether the response is stored, unless its transaction failed.
         self.is_stored = False
 
@@ -113,5 +115,5 @@ class PendingRequest:
         if self._secret_fields:
             body = orjson.dumps({**orjson.loads(body), **dict.fromkeys(self._secret_fields)})
         stored = StoredResponse(self._request.fingerprint, response.status, response.all_headers, body)
-        idempotency.store(conn, self.row_id, self.attempt, stored)
+        idempotency.store(conn, self.row_id, self.attempt, stored, self._kept)
         self.is_stored = True

@@ -72,7 +72,7 @@ def list_jobs(
     state: StateFilter = None,
     model: ModelFilter = None,
 ) -> Page[JobRow]:
-    """List jobs, newest first."""
+    """List jobs, newest first, without the long parts of results and specs, such as curves."""
     return service.list_page(database, limit, cursor, state, model)
 
 
@@ -188,7 +188,7 @@ def get_output(job_id: JobId, database: DatabaseDep) -> StreamingResponse:
 
 async def _stream(runtime: Runtime, job_id: str, seen: int) -> Response:
     job = await run_in_threadpool(service.get, runtime.database, job_id)
-    if job.ended and seen >= job.last_seq:
+    if job.ended and await run_in_threadpool(service.all_seen, runtime.database, job.id, seen):
         return Response(status_code=204)
     events = stream.EventStream(runtime.database, runtime.live, job.id, seen, on_end=runtime.serving.refresh)
     return EventSourceResponse(events.frames(), headers=stream.HEADERS)

@@ -11,7 +11,7 @@ from tagsmith import wire
 from tagsmith.app.deps import Caller, Runtime
 from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.jobs.sender import JobSender
-from tagsmith.core.base.errors import Conflict
+from tagsmith.core.base.errors import Conflict, NotFound
 from tagsmith.core.jobs import control, events, jobs, kinds, submit
 from tagsmith.core.jobs.events import Event
 from tagsmith.core.jobs.jobs import JobRow, Origin
@@ -103,6 +103,13 @@ def events_after(database: Database, job_id: str, after: int, limit: int) -> Pag
     return Page(data, str(data[-1].seq) if len(found) > limit else None)
 
 
+def all_seen(database: Database, job_id: str, seen: int) -> bool:
+    """Whether a job has ended and no event after number `seen` is stored. Old events are deleted before their job."""
+    with database.read() as conn:
+        job = jobs.get(conn, job_id)
+        return job.ended and not events.after(conn, job.id, seen, 1)
+
+
 def cancel(runtime: Runtime, job_id: str, caller: Caller) -> JobRow:
     """Request the cancellation of a job, and publish the event."""
     return _ask(runtime, job_id, caller, control.cancel)
@@ -170,7 +177,14 @@ def output(database: Database, job_id: str) -> tuple[Output, Iterator[bytes]]:
     job = get(database, job_id)
     if (describe := _kind(job).output) is None:
         raise Conflict(f"Jobs of kind {job.kind} have no output.", code="no_output")
-    return describe(_result(job)), blobs.stream(database, jobs.output_id(job.id))
+    described, output_id = describe(_result(job)), jobs.output_id(job.id)
+    with database.read() as conn:
+        if not blobs.exists(conn, output_id):
+            raise NotFound(
+                f"The output of job {job.id} was deleted some days after its end. Run the job again.",
+                code="output_deleted",
+            )
+    return described, blobs.stream(database, output_id)
 
 
 def _kind(job: JobRow) -> JobKind[Any]:

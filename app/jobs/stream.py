@@ -105,6 +105,8 @@ class EventStream:
             for event in found:
                 yield await self._event(event.seq, event.as_dict())
             more = len(found) == BATCH
+            if job.ended and not more:
+                self._ended = True  # also if its events were deleted
             if not more and not job.ended and job.progress and job.progress != self._progress:
                 self._progress = job.progress
                 yield _tick(job.progress)

@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import logging
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +24,10 @@ logger = logging.getLogger(__name__)
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 #: Maximum number of slots; more than any machine runs processes.
 SLOTS = 4096
+
+#: Maximum number of counters, and of histograms, of one process. Labels are names of models, and methods of requests.
+MAX_SERIES = 5000
+OTHER = "other"
 
 #: Metric name and label values.
 Series = tuple[str, tuple[str, ...]]
@@ -131,12 +135,12 @@ class Meters:
 
     def count(self, name: str, *labels: str, amount: float = 1) -> None:
         """Add to a counter."""
-        series = (name, labels)
+        series = _series(self.totals.counters, name, labels)
         self.totals.counters[series] = self.totals.counters.get(series, 0) + amount
 
     def observe(self, name: str, *labels: str, seconds: float) -> None:
         """Add to a histogram."""
-        series = (name, labels)
+        series = _series(self.totals.histograms, name, labels)
         histogram = self.totals.histograms.get(series)
         if histogram is None:
             histogram = self.totals.histograms[series] = LatencyHistogram()
@@ -179,6 +183,12 @@ class Meters:
 
     def _lock_path(self, number: int) -> Path:
         return self._directory / f"slot-{number}.lock"
+
+
+def _series(known: Mapping[Series, object], name: str, labels: tuple[str, ...]) -> Series:
+    """Return the series of some labels. When there are too many, new labels share one."""
+    series = (name, labels)
+    return series if series in known or len(known) < MAX_SERIES else (name, (OTHER,) * len(labels))
 
 
 def _try_lock(path: Path) -> IO[bytes] | None:

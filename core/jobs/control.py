@@ -1,14 +1,14 @@
 """User control of a job: find it by a short id, cancel, pause, resume, retry, delete."""
 
 from collections.abc import Set as AbstractSet
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Conflict
-from tagsmith.core.jobs import jobs
+from tagsmith.core.jobs import job_stats, jobs
+from tagsmith.core.jobs.job_stats import JobStats
 from tagsmith.core.jobs.jobs import JobRow
 from tagsmith.core.store import blobs, clock, tables
 from tagsmith.core.store.states import RETRYABLE, TERMINAL, State, Transition
@@ -66,7 +66,8 @@ def retryable(conn: Connection, job_id: str) -> JobRow:
 
 def delete(conn: Connection, job_id: str) -> None:
     """Delete a job that has ended, with its events and its output. Versions and their evaluations stay."""
-    row = conn.execute(sa.select(_job.c.state).where(_job.c.id == job_id).with_for_update()).one_or_none()
+    query = sa.select(_job.c.state, _job.c.kind).where(_job.c.id == job_id).with_for_update()
+    row = conn.execute(query).one_or_none()
     if row is None:
         raise jobs.missing(job_id)
     if State(row.state) not in TERMINAL:
@@ -75,14 +76,7 @@ def delete(conn: Connection, job_id: str) -> None:
         )
     conn.execute(_job.delete().where(_job.c.id == job_id))
     blobs.delete(conn, jobs.output_id(job_id))
-
-
-def ended_before(conn: Connection, moment: datetime, limit: int) -> list[str]:
-    """List jobs that ended before a moment, the oldest first."""
-    query = sa.select(_job.c.id).where(
-        _job.c.finished_at < moment, _job.c.state.in_([each.value for each in TERMINAL])
-    )
-    return list(conn.scalars(query.order_by(_job.c.finished_at).limit(limit)))
+    job_stats.add(conn, JobStats(row.kind, row.state, count=-1, ended=0, seconds=0.0))
 
 
 def _ask(

@@ -1,17 +1,19 @@
 """Statistics for monitoring, read from SQL: every process reports the same numbers."""
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.service.queues import QUEUES
 from tagsmith.core.store import clock, lease_clock, tables
-from tagsmith.core.store.states import HELD, State
+from tagsmith.core.store.states import HELD, TERMINAL, State
 
-_job = tables.job
+_job, _total = tables.job, tables.job_total
+_ACTIVE = [state.value for state in State if state not in TERMINAL]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,9 @@ class JobStats:
 
     kind: str
     state: str
+    #: How many are stored.
     count: int
-    #: How many have started and finished.
+    #: How many ever started and ended, including those that were deleted.
     ended: int
     #: The sum of their run times.
     seconds: float
@@ -57,14 +60,16 @@ class ServiceStats:
         return max(queue.oldest_s for queue in self.queues)
 
 
+def add(conn: Connection, change: JobStats) -> None:
+    """Count a job that ended or was deleted, in the same transaction."""
+    insert = (postgresql if conn.dialect.name == "postgresql" else sqlite).insert(_total)
+    insert = insert.values(**dataclasses.asdict(change))
+    sums = {name: _total.c[name] + insert.excluded[name] for name in ("count", "ended", "seconds")}
+    conn.execute(insert.on_conflict_do_update(index_elements=["kind", "state"], set_=sums))
+
+
 def read(conn: Connection) -> ServiceStats:
-    """Collect the statistics."""
-    seconds = _seconds_between(conn, _job.c.started_at, _job.c.finished_at)
-    ended = sa.func.count(seconds)
-    by_state = sa.select(_job.c.kind, _job.c.state, sa.func.count(), ended, sa.func.sum(seconds))
-    rows = conn.execute(
-        by_state.group_by(_job.c.kind, _job.c.state).order_by(_job.c.kind, _job.c.state)
-    ).all()
+    """Collect the statistics. The time does not depend on how many jobs have ended."""
     held = sa.select(sa.func.min(_job.c.started_at), sa.func.min(_job.c.lease_until))
     taken_at, until = conn.execute(held.where(_job.c.state.in_([state.value for state in HELD]))).one()
     now = clock.now(conn)
@@ -73,12 +78,23 @@ def read(conn: Connection) -> ServiceStats:
         sa.select(alias.c.model, alias.c.alias, alias.c.version).order_by(alias.c.model, alias.c.alias)
     )
     return ServiceStats(
-        [JobStats(kind, state, count, done, float(took or 0)) for kind, state, count, done, took in rows],
+        sorted([*_active(conn), *_ended(conn)], key=lambda each: (each.kind, each.state)),
         _queues(conn, now),
         _since(taken_at, now),
         _since(until, lease_clock.now(conn)),
         [(row.model, row.alias, row.version) for row in aliases],
     )
+
+
+def _active(conn: Connection) -> list[JobStats]:
+    query = sa.select(_job.c.kind, _job.c.state, sa.func.count()).where(_job.c.state.in_(_ACTIVE))
+    rows = conn.execute(query.group_by(_job.c.kind, _job.c.state))
+    return [JobStats(kind, state, count, 0, 0.0) for kind, state, count in rows]
+
+
+def _ended(conn: Connection) -> list[JobStats]:
+    columns = (_total.c.kind, _total.c.state, _total.c.count, _total.c.ended, _total.c.seconds)
+    return [JobStats(*row) for row in conn.execute(sa.select(*columns))]
 
 
 def _queues(conn: Connection, now: datetime) -> list[QueueStats]:
@@ -90,10 +106,3 @@ def _queues(conn: Connection, now: datetime) -> list[QueueStats]:
 
 def _since(at: datetime | None, now: datetime) -> float:
     return 0.0 if at is None else max(0.0, (now - at).total_seconds())
-
-
-def _seconds_between(conn: Connection, start: sa.Column[Any], end: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    if conn.dialect.name == "postgresql":
-        return sa.extract("epoch", end - start)
-    days = sa.func.julianday(end, type_=sa.Double) - sa.func.julianday(start, type_=sa.Double)
-    return days * 86400

@@ -5,6 +5,7 @@ lease. Of any number of concurrent callers at most one succeeds. Each transition
 transaction. `leases` has what workers and reapers do to a job, `control` what users do to it.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,10 +13,12 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection, Row
 
 from tagsmith.core.base.errors import Conflict, NotFound
-from tagsmith.core.jobs import checkpoints, events
+from tagsmith.core.jobs import checkpoints, events, job_stats
+from tagsmith.core.jobs.job_stats import JobStats
 from tagsmith.core.registry import models
 from tagsmith.core.service import queues
 from tagsmith.core.store import clock, corpora, lexicons, paging, tables
@@ -35,8 +38,11 @@ SUFFIX_LENGTH = 6
 
 _job = tables.job
 _UNSEEN = ("losses", "suffix")
-#: Parts of results that grow with passes, runs or mistakes. The final event omits them.
-_LONG_RESULTS = frozenset({"curve", "curves", "table", "confusion", "wrong_sentences"})
+#: Parts of results that grow with passes or mistakes. Lists omit them; the final event also omits the table.
+_CURVES = ("curve", "curves")
+_LONG_RESULTS = frozenset({*_CURVES, "confusion", "wrong_sentences"})
+#: Characters of a text in a spec, such as templates, that a summary has.
+_SUMMARY_TEXT = 500
 _COLUMNS = [column for column in _job.c if column.name not in _UNSEEN]
 _KEY = paging.SortKey((_job.c.created_at, _job.c.id))
 
@@ -191,13 +197,17 @@ def page(
     state: State | None = None,
     model: str | None = None,
 ) -> paging.Page[JobRow]:
-    """List jobs, newest first; only those of `state` and of `model` when given."""
-    query = sa.select(*_COLUMNS)
+    """List summaries of jobs, newest first; only those of `state` and of `model` when given.
+
+    A summary has no curves and other long parts of results, and only the beginning of long texts in specs.
+    """
+    short = _without(conn, _job.c.result, _CURVES).label("result")
+    query = sa.select(*(short if column.name == "result" else column for column in _COLUMNS))
     if state is not None:
         query = query.where(_job.c.state == state.value)
     if model is not None:
         query = query.where(_job.c.model == model)
-    return paging.fetch(conn, query, _KEY, limit, cursor, _make)
+    return paging.fetch(conn, query, _KEY, limit, cursor, _summary)
 
 
 def recent_progress(conn: Connection, limit: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -264,6 +274,7 @@ def move(
     events.store(conn, job.id, job.last_seq, [_state_event(job)])
     if job.ended:
         checkpoints.delete(conn, job.id)
+        job_stats.add(conn, _stats_of(job))
     return job
 
 
@@ -273,13 +284,21 @@ def at_when(states: AbstractSet[State], at: datetime) -> sa.ColumnElement[Any]:
     return sa.case((was, sa.literal(at, _job.c.finished_at.type)), else_=sa.null())
 
 
+def _stats_of(job: JobRow) -> JobStats:
+    """Return what the end of a job adds to the statistics."""
+    if job.started_at is None or job.finished_at is None:
+        return JobStats(job.kind, job.state.value, count=1, ended=0, seconds=0.0)
+    seconds = max(0.0, (job.finished_at - job.started_at).total_seconds())  # the clock may have been set back
+    return JobStats(job.kind, job.state.value, count=1, ended=1, seconds=seconds)
+
+
 def _state_event(job: JobRow) -> events.Draft:
     data: dict[str, Any] = {"state": job.state.value, "attempt": job.attempt}
     if job.state is State.FAILED and job.error is not None:
         data["error"] = job.error
         return events.Draft("state", f"failed: {job.error['message']}", data, level="error")
     if job.state is State.SUCCEEDED and job.result is not None:
-        data["result"] = _short(job.result)
+        data["result"] = _short(job.result, _LONG_RESULTS | {"table"})
     message = f"running, attempt {job.attempt}" if job.state is State.RUNNING else job.state.value
     if job.retry_of is not None and job.last_seq == 1:
         data["retry_of"] = job.retry_of
@@ -287,13 +306,35 @@ def _state_event(job: JobRow) -> events.Draft:
     return events.Draft("state", message, data)
 
 
-def _short(result: Any) -> Any:
-    """Return a result without its long parts."""
+def _short(result: Any, omitted: AbstractSet[str]) -> Any:
+    """Return a result without the parts that are `omitted`."""
     if isinstance(result, list):
-        return [_short(each) for each in result]
+        return [_short(each, omitted) for each in result]
     if isinstance(result, dict):
-        return {name: _short(value) for name, value in result.items() if name not in _LONG_RESULTS}
+        return {name: _short(value, omitted) for name, value in result.items() if name not in omitted}
     return result
+
+
+def _without(conn: Connection, column: sa.Column[Any], names: Sequence[str]) -> sa.ColumnElement[Any]:
+    """Return a JSON object without some of its members, so that they are not even read."""
+    if conn.dialect.name == "postgresql":
+        return column.op("-")(sa.cast(list(names), postgresql.ARRAY(sa.Text))).cast(column.type)
+    return sa.type_coerce(sa.func.json_remove(column, *(f"$.{name}" for name in names)), column.type)
+
+
+def _summary(row: Row[Any]) -> JobRow:
+    job = _make(row)
+    result = None if job.result is None else _short(job.result, _LONG_RESULTS)
+    return dataclasses.replace(job, result=result, spec=_cut(job.spec))
+
+
+def _cut(value: Any) -> Any:
+    """Shorten the long texts in a spec."""
+    if isinstance(value, str):
+        return value if len(value) <= _SUMMARY_TEXT else value[:_SUMMARY_TEXT] + "…"
+    if isinstance(value, list):
+        return [_cut(each) for each in value]
+    return {name: _cut(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _make(row: Row[Any]) -> JobRow:

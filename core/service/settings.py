@@ -280,6 +280,23 @@ class Settings(BaseSettings):
             " evaluations stay. 0 keeps all jobs."
         ),
     )
+    keep_events_days: Count = Field(
+        90, description="Events of a job are deleted this many days after its end. 0 keeps them with the job."
+    )
+    keep_outputs_days: Count = Field(
+        30,
+        description="Outputs of `tag` jobs are deleted this many days after the end. 0 keeps them with the job.",
+    )
+    keep_checkpoints_days: Count = Field(
+        90,
+        description=(
+            "Paused jobs are cancelled when their checkpoint, which takes space, is this many days old. 0 keeps them."
+        ),
+    )
+    keep_responses_days: Positive = Field(
+        1,
+        description="Days within which a request that is repeated with its `Idempotency-Key` is not carried out again.",
+    )
     keep_audit_days: Count = Field(
         400, description="Entries of the audit are deleted after this many days. 0 keeps all entries."
     )

@@ -96,6 +96,11 @@ def packed(db: Database, blob_id: str) -> Iterator[bytes]:
         yield data
 
 
+def exists(conn: Connection, blob_id: str) -> bool:
+    """Whether a blob is stored."""
+    return conn.execute(sa.select(sa.literal(1)).where(tables.blob.c.id == blob_id)).first() is not None
+
+
 def delete(conn: Connection, blob_id: str) -> None:
     """Delete a blob and its chunks, if it exists."""
     conn.execute(tables.blob.delete().where(tables.blob.c.id == blob_id))

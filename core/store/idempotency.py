@@ -18,8 +18,8 @@ from tagsmith.core.store.engine import insert_if_new
 
 #: How long a request holds its row without renewal. A caller waits no longer than this for a dead process.
 HELD = timedelta(seconds=30)
-#: How long a response is kept. Clients do not retry after a day.
-KEPT = timedelta(hours=24)
+#: How long a response is kept by default. Clients do not retry after a day.
+KEPT = timedelta(days=1)
 
 _stored = tables.kept_answer
 
@@ -66,7 +66,9 @@ def renew(conn: Connection, row_id: str, attempt: str) -> None:
     )
 
 
-def store(conn: Connection, row_id: str, attempt: str, response: StoredResponse) -> None:
+def store(
+    conn: Connection, row_id: str, attempt: str, response: StoredResponse, kept: timedelta = KEPT
+) -> None:
     """Store the response in the transaction of the change. Raises InProgress if another request has taken over."""
     stored = conn.execute(
         _stored.update()
@@ -76,7 +78,7 @@ def store(conn: Connection, row_id: str, attempt: str, response: StoredResponse)
             status=response.status,
             headers=dict(response.headers),
             body=response.body,
-            expires_at=lease_clock.now(conn) + KEPT,
+            expires_at=lease_clock.now(conn) + kept,
         )
     )
     if stored.rowcount != 1:

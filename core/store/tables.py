@@ -119,6 +119,20 @@ job = sa.Table(
     sa.Index(None, "created_at", "id"),
     sa.Index(None, "state", "queued_at"),
     sa.Index(None, "model", "created_at"),
+    sa.Index(None, "finished_at"),
+)
+
+# The jobs that ended, by kind and state, so that nobody counts rows.
+job_total = sa.Table(
+    "job_total",
+    metadata,
+    sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("state", sa.String(16), primary_key=True),
+    # Those that are not deleted.
+    sa.Column("count", sa.BigInteger, nullable=False),
+    # Those that ever started and ended, and the sum of their run times.
+    sa.Column("ended", sa.BigInteger, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
 )
 
 # The corpora that a job reads. They cannot be deleted while the job is active.

@@ -20,13 +20,16 @@ class Job(WireResponse):
         description="The model that it trains or uses; null if there is not exactly one."
     )
     spec: dict[str, Any] = Field(
-        description="The spec as posted, with defaults filled in and names replaced by ids and versions."
+        description="The spec as posted, with defaults filled in and names replaced by ids and versions. Lists shorten "
+        "its long texts, such as templates."
     )
     progress: dict[str, Any] | None = Field(
         description="pass, passes, fraction, objective, active_features, dev, tokens_per_second, eta_seconds. "
         "A job with several runs adds run (name, number, of); fraction and eta_seconds then cover the whole job."
     )
-    result: dict[str, Any] | None = Field(description="An object whose fields depend on the kind.")
+    result: dict[str, Any] | None = Field(
+        description="An object whose fields depend on the kind. Lists omit its long parts, such as `curve`."
+    )
     error: dict[str, Any] | None
     queue: str = Field(
         description="`quick` for jobs that take seconds, which have a worker of their own; else `slow`."
@@ -48,7 +51,7 @@ class Job(WireResponse):
 
 
 class JobEvent(WireResponse):
-    """Something that happened to a job. Events are kept for as long as the job is."""
+    """Something that happened to a job."""
 
     seq: int = Field(description="Counts from 1 within each job, without gaps.")
     type: str = Field(description="`state`, `pass`, `run`, `checkpoint` or `message`.")

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.engine import Connection
 
-from tagsmith.app.metrics import names
+from tagsmith.app.metrics import meters, names
 from tagsmith.app.metrics.meters import BUCKETS, Meters, Totals
 from tagsmith.core.jobs import control, jobs, leases
 from tagsmith.core.registry import models
@@ -223,3 +223,18 @@ def test_without_a_database_it_says_so_and_counts_on(settings: Settings, tmp_pat
         values = scraped(running.url)
     assert values["tagsmith_database_up"] == 0
     assert not any(name.startswith("tagsmith_jobs") for name in values)
+
+
+def test_labels_that_callers_invent_do_not_grow_without_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meters, "MAX_SERIES", 3)
+    counted = Meters(tmp_path)
+    for number in range(9):
+        counted.count("tags", f"model{number}")
+        counted.observe("seconds", "GET", f"/{number}", seconds=1.0)
+    counted.count("tags", "model0")
+    assert counted.totals.counters == {
+        ("tags", ("model0",)): 2, ("tags", ("model1",)): 1, ("tags", ("model2",)): 1, ("tags", ("other",)): 6,
+    }  # fmt: skip
+    assert len(counted.totals.histograms) == 4

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,9 +13,11 @@ import sqlalchemy as sa
 
 from tagsmith.app import housekeeping
 from tagsmith.client import Client
+from tagsmith.core.jobs import checkpoints, control, jobs, leases
 from tagsmith.core.service.settings import Settings
-from tagsmith.core.store import tables
+from tagsmith.core.store import blobs, tables
 from tagsmith.core.store.engine import Database
+from tagsmith.core.store.ids import new_id
 from tests.app import samples
 from tests.app.servers import assert_problem
 from tests.app.test_jobs import publish
@@ -166,6 +170,83 @@ def test_jobs_and_entries_of_the_audit_go_when_they_are_old_and_versions_stay(
     assert ("POST", f"/jobs/{new}/cancel") not in paths
     assert ("POST", f"/jobs/{old}/cancel") in paths
     client.cancel(running)
+
+
+def test_parts_of_jobs_go_before_the_job_when_they_are_old(
+    http: httpx.Client, client: Client, database: Database
+) -> None:
+    publish(database, "tagged")
+    corpus = client.upload(samples.TEXT, name="tagged").id
+    active, old, new = (client.tag_corpus("tagged", corpus).id for _ in range(3))
+    result = {
+        "media_type": "text/plain",
+        "format": "conll",
+        "size_bytes": 3,
+        "sha256": "0" * 64,
+        "model": "tagged",
+        "version": 1,
+    }
+    long_ago = datetime.now(UTC) - timedelta(days=31)
+    with database.write() as conn:
+        for job_id in (old, new):
+            assert leases.claim(conn, job_id, "me", 30) is not None
+            blobs.write(conn, jobs.output_id(job_id), [b"abc"])
+            leases.succeed(conn, job_id, "me", result)
+        # Those of other tests as well: a search ends with the first job that is too young.
+        conn.execute(tables.job.update().where(tables.job.c.id != new).values(created_at=long_ago))
+        conn.execute(tables.job.update().where(tables.job.c.id == old).values(finished_at=long_ago))
+    assert http.get(f"/jobs/{old}/output").status_code == 200
+    for remove in (housekeeping.remove_events, housekeeping.remove_outputs):
+        assert sum(remove(database, 0)) == 0
+        assert sum(remove(database, 30)) == 1
+        assert sum(remove(database, 30)) == 0
+    assert_problem(http.get(f"/jobs/{old}/output"), 404, "output_deleted")
+    assert http.get(f"/jobs/{new}/output").status_code == 200
+    assert [len(list(client.events(each))) for each in (active, old, new)] == [1, 0, 3]
+    assert client.job(old).result == result
+    # A stream of what is gone ends, and clients do not come back for it.
+    streamed = {"Accept": "text/event-stream"}
+    assert http.get(f"/jobs/{old}/events", headers=streamed).status_code == 204
+    assert "succeeded" in http.get(f"/jobs/{new}/events", headers=streamed).text
+    assert client.wait(old).state == "succeeded"
+    client.cancel(active)
+
+
+def test_a_job_that_is_paused_for_too_long_is_cancelled_with_its_checkpoint(
+    http: httpx.Client, client: Client, database: Database
+) -> None:
+    publish(database, "paused")
+    corpus = client.upload(samples.TEXT, name="paused").id
+    old, new = (client.tag_corpus("paused", corpus).id for _ in range(2))
+    with database.write() as conn:
+        for job_id in (old, new):
+            assert leases.claim(conn, job_id, "me", 30) is not None
+            checkpoints.replace(conn, job_id, 1, blobs.write(conn, new_id("blb"), [b"state"]).id)
+            control.pause(conn, job_id)
+            leases.suspended(conn, job_id, "me")
+        kept = tables.job_checkpoint
+        long_ago = datetime.now(UTC) - timedelta(days=91)
+        conn.execute(kept.update().where(kept.c.job_id == old).values(created_at=long_ago))
+    assert sum(housekeeping.cancel_paused(database, 0)) == 0
+    assert sum(housekeeping.cancel_paused(database, 90)) == 1
+    assert sum(housekeeping.cancel_paused(database, 90)) == 0
+    assert [client.job(each).state for each in (old, new)] == ["cancelled", "paused"]
+    with database.read() as conn:
+        assert checkpoints.find(conn, old) is None
+        assert checkpoints.find(conn, new) is not None
+    deeds = http.get("/audit").json()["data"]
+    assert [deed["method"] for deed in deeds if deed["path"] == f"/jobs/{old}/cancel"] == ["SWEEP"]
+    client.cancel(new)
+
+
+def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    for name in ("left", "used"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model").write_bytes(b"half")
+    os.utime(tmp_path / "left", (0, 0))
+    assert sum(housekeeping.remove_spool(tmp_path)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["used"]
+    assert sum(housekeeping.remove_spool(tmp_path / "none")) == 0
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 import anyio.to_thread
@@ -51,10 +52,15 @@ class Idempotency:
             request = RequestHash(scope, receive)
             if policy_of(scope).body is BodyLimit.JSON:
                 await request.read_ahead()  # not every route reads its body
+            runtime = scope["app"].state.runtime
             pending = PendingRequest(
-                _row_id(scope, key), secrets.token_hex(16), request, policy_of(scope).secret_fields
+                _row_id(scope, key),
+                secrets.token_hex(16),
+                request,
+                policy_of(scope).secret_fields,
+                timedelta(days=runtime.settings.keep_responses_days),
             )
-            row = _Row(scope["app"].state.runtime.database, pending)
+            row = _Row(runtime.database, pending)
             stored = await row.begin()
             if stored is not None:
                 await (await _replay(request, stored))(scope, receive, send)

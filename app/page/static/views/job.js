@@ -118,13 +118,15 @@ export async function show(box, { path: [, id] }, signal) {
   async function offerOthers() {
     if (job.kind !== "train") return;
     const page = await call(`/jobs?limit=50&model=${encodeURIComponent(job.model)}`, { signal });
-    const others = page.data.filter((each) => each.kind === "train" && each.id !== job.id && each.result?.curve?.length).slice(0, OTHERS);
+    const others = page.data.filter((each) => each.kind === "train" && each.id !== job.id && each.result?.version).slice(0, OTHERS);
     if (others.length === 0) return;
     const choose = select([["", "Add another run …"], ...others.map((each) => [each.id, `${nameOf(each)} (${each.spec.trainer.kind})`])], "",
-      (value) => {
-        const other = others.find((each) => each.id === value);
-        if (other !== undefined) overlaid.set(other.id, { name: nameOf(other), points: pointsOf(other.result.curve) });
+      async (value) => {
         choose.value = "";
+        if (value === "") return;
+        // Jobs of a list have no curves.
+        const other = await call(`/jobs/${value}`, { signal });
+        overlaid.set(other.id, { name: nameOf(other), points: pointsOf(other.result.curve) });
         draw();
       }, { "aria-label": "Add another run" });
     fill(picker, choose);
