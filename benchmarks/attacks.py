@@ -52,7 +52,8 @@ class Attack:
     """Requests that are sent at once, by `connections` callers, `times` times each."""
 
     name: str
-    send: Callable[[str], str]
+    #: Makes the function that sends one request. Bodies are large, so they are made when their turn comes.
+    make: Callable[[], Callable[[str], str]]
     connections: int = 4
     times: int = 1
 
@@ -147,36 +148,51 @@ def tagged(sentences: bytes) -> Callable[[str], str]:
 
 
 def attacks() -> Iterator[Attack]:
-    """Yield all attacks. Their bodies are made one by one, for they are large."""
-    yield Attack("regular expression, many ways", preview("(a?){160}b$", "a" * 900), 8, 20)
-    yield Attack("regular expression, nested repetition", preview("((((a{30}){30}){30}){30})", "aaa"), 8, 20)
-    yield Attack("gzip, 1 GB of short lines", posted("/corpora", repeated(b"a b\n", 1000 * MIB)))
-    yield Attack("gzip, 600 MB of distinct words", posted("/corpora", distinct(b"w%08d X L\n", 600 * MIB)))
-    yield Attack("gzip, 2 GB of blank lines", posted("/corpora", repeated(b"\n", 2048 * MIB)))
-    yield Attack("xz, 1 GB", posted("/corpora", lzma.compress(b"a b\n" * (64 * MIB), preset=0) * 4))
-    yield Attack("zstd, 1 GB", posted("/corpora", zstandard.compress(b"a b\n" * (64 * MIB)) * 4))
-    yield Attack("brat, 800 MB of one-letter words", posted("/corpora?format=brat", brat(800 * MIB)))
-    crfsuite = distinct(b"L\tf%08d\tg:0.5\n", 400 * MIB)
-    yield Attack("CRFsuite data, distinct attributes", posted("/corpora?format=crfsuite", crfsuite))
-    ndjson = distinct(b'{"tokens": ["w%08d"], "labels": ["A"]}\n', 300 * MIB)
-    yield Attack("JSON lines, distinct tokens", posted("/corpora?format=ndjson", ndjson))
-    spans = distinct(b'{"text": "w%08d w", "label": [[0, 3, "A"]]}\n', 300 * MIB)
-    yield Attack("JSON lines with spans", posted("/corpora?format=spans", spans))
-    yield Attack("segmented text", posted("/corpora?format=segmented", repeated(b"a b c d e\n", 500 * MIB)))
-    yield Attack("lexicon, distinct words", posted("/lexicons?kind=words", distinct(b"w%08d\n", 60 * MIB)))
-    noise = random.Random(7).randbytes(8 * MIB)
-    forged = b"TAGSMITH" + noise * 30
-    yield Attack("forged model file", posted("/models/forged/versions", forged))
-    yield Attack("JSON, ten million empty lists", tagged(b"[" + b"[]," * (10 * MIB) + b"[]]"), 8, 2)
-    yield Attack("JSON, a million tokens", tagged(b"[" + b",".join([b'["a","b"]'] * 500_000) + b"]"), 8, 4)
-    text = b'{"model": "none", "text": "' + b"a," * (15 * MIB) + b'"}'
-    yield Attack("JSON, one text of 30 MB", posted("/tag", text, _JSON), 8, 2)
-    yield Attack("JSON, nested", tagged(b"[" * 200_000), 8, 5)
-    yield Attack(
-        "job spec of ten million numbers", posted("/jobs", b"[" + b"1," * (10 * MIB) + b"1]", _JSON), 8, 2
+    """Yield all attacks."""
+    yield Attack("regular expression, many ways", lambda: preview("(a?){160}b$", "a" * 900), 8, 20)
+    nested = "((((a{30}){30}){30}){30})"
+    yield Attack("regular expression, nested repetition", lambda: preview(nested, "aaa"), 8, 20)
+    yield from _uploads()
+    yield from _bodies()
+    yield Attack("header without end", lambda: endless_head, 8)
+    yield Attack("slow heads", lambda: slow_heads, 4)
+
+
+def _uploads() -> Iterator[Attack]:
+    def corpus(name: str, make: Callable[[], bytes], given: str = "conll") -> Attack:
+        return Attack(name, lambda: posted(f"/corpora?format={given}", make()))
+
+    short = b"a b\n" * (64 * MIB)
+    yield corpus("gzip, 1 GB of short lines", lambda: repeated(b"a b\n", 1000 * MIB))
+    yield corpus("gzip, 600 MB of distinct words", lambda: distinct(b"w%08d X L\n", 600 * MIB))
+    yield corpus("gzip, 2 GB of blank lines", lambda: repeated(b"\n", 2048 * MIB))
+    yield corpus("xz, 1 GB", lambda: lzma.compress(short, preset=0) * 4)
+    yield corpus("zstd, 1 GB", lambda: zstandard.compress(short) * 4)
+    yield corpus("brat, 800 MB of one-letter words", lambda: brat(800 * MIB), "brat")
+    yield corpus(
+        "CRFsuite data, distinct attributes", lambda: distinct(b"L\tf%08d\tg:0.5\n", 400 * MIB), "crfsuite"
     )
-    yield Attack("header without end", endless_head, 8)
-    yield Attack("slow heads", slow_heads, 4)
+    line = b'{"tokens": ["w%08d"], "labels": ["A"]}\n'
+    yield corpus("JSON lines, distinct tokens", lambda: distinct(line, 300 * MIB), "ndjson")
+    spans = b'{"text": "w%08d w", "label": [[0, 3, "A"]]}\n'
+    yield corpus("JSON lines with spans", lambda: distinct(spans, 300 * MIB), "spans")
+    yield corpus("segmented text", lambda: repeated(b"a b c d e\n", 500 * MIB), "segmented")
+    words = b"w%08d\n"
+    yield Attack("lexicon, distinct words", lambda: posted("/lexicons?kind=words", distinct(words, 60 * MIB)))
+    noise = random.Random(7).randbytes(8 * MIB)
+    yield Attack("forged model file", lambda: posted("/models/forged/versions", b"TAGSMITH" + noise * 30))
+
+
+def _bodies() -> Iterator[Attack]:
+    lists = b"[" + b"[]," * (10 * MIB) + b"[]]"
+    yield Attack("JSON, ten million empty lists", lambda: tagged(lists), 8, 2)
+    tokens = b"[" + b",".join([b'["a","b"]'] * 500_000) + b"]"
+    yield Attack("JSON, a million tokens", lambda: tagged(tokens), 8, 4)
+    text = b'{"model": "none", "text": "' + b"a," * (15 * MIB) + b'"}'
+    yield Attack("JSON, one text of 30 MB", lambda: posted("/tag", text, _JSON), 8, 2)
+    yield Attack("JSON, nested", lambda: tagged(b"[" * 200_000), 8, 5)
+    numbers = b"[" + b"1," * (10 * MIB) + b"1]"
+    yield Attack("job spec of ten million numbers", lambda: posted("/jobs", numbers, _JSON), 8, 2)
 
 
 def poll(url: str, control: Connection) -> None:
@@ -185,6 +201,7 @@ def poll(url: str, control: Connection) -> None:
     taken: list[float] = []
     failed = 0
     connection = http.client.HTTPConnection(host, timeout=60)
+    control.send("ready")
     while not control.poll(POLL_S):
         began = time.perf_counter()
         try:
@@ -230,10 +247,11 @@ def measured(attack: Attack, server: ProcessServer, group: Path | None) -> dict[
     mine, theirs = multiprocessing.Pipe()
     poller = multiprocessing.get_context("spawn").Process(target=poll, args=(server.url, theirs))
     poller.start()
-    time.sleep(2)  # it imports what it needs
+    send = attack.make()
+    assert mine.recv() == "ready"
     began = time.monotonic()
     with ThreadPoolExecutor(attack.connections) as pool:
-        sent = [pool.submit(attack.send, server.url) for _ in range(attack.connections * attack.times)]
+        sent = [pool.submit(send, server.url) for _ in range(attack.connections * attack.times)]
         outcomes = Counter(each.result() for each in sent)
     seconds = time.monotonic() - began
     mine.send(None)

@@ -48,7 +48,7 @@ class JsonRoute(APIRoute):
         async def strict(request: Request) -> Response:
             require_json(request, when_absent=required)
             raw = await request.body()
-            with request.app.state.runtime.memory.held(raw):
+            async with request.app.state.runtime.memory.held(raw):
                 parsed = parse_json(raw) if raw or required else None
                 return await handle(JsonRequest(request, raw, parsed))
 

@@ -75,7 +75,7 @@ class Tagging:
             if self.warmed() and not request.beyond and _tokens(request) <= INLINE_TOKENS:
                 return tag(served, request)
             return await self.threaded(lambda: tag(served, request))
-        with self.memory.held(raw):
+        async with self.memory.held(raw):
             request, tagged = await self.threaded(lambda: self._read_and_tag(raw))
             if tagged is not None:
                 return tagged
