@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.store import clock, tables
+from tagsmith.core.store.states import HELD
 
 #: Identifies the boot, and with it the monotonic clock. Containers of one machine read the same id.
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -38,7 +39,7 @@ def _begin(conn: Connection, boot: str, machine_us: int) -> int:
     """Start the clock of this boot, no earlier than any lease of an earlier one; return its offset."""
     job, kept = tables.job, tables.kept_answer
     held = (
-        sa.select(sa.func.max(job.c.lease_until)),
+        sa.select(sa.func.max(job.c.lease_until)).where(job.c.state.in_([state.value for state in HELD])),
         sa.select(sa.func.max(kept.c.expires_at)).where(kept.c.status.is_(None)),
     )
     begin = max(conn.execute(query).scalar_one() or _EPOCH for query in held)

@@ -70,6 +70,7 @@ def plans(db: Database, read: Any) -> list[str]:
         if db.dialect == "postgresql":
             # A small table is read whole even if it has an index. This shows what happens to a large one.
             conn.execute(sa.text("SET LOCAL enable_seqscan = off"))
+        conn.execute(tables.lease_clock.delete())  # as after a boot
 
         def explain(executed: Connection, _: Any, statement: str, parameters: Any, *rest: Any) -> None:
             del rest
