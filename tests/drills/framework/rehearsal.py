@@ -36,7 +36,7 @@ class Outcome:
     mixed: int
     #: The longest time without an answer to `/tag`.
     unanswered_s: float
-    #: From the end of the fault until the job under way went on and a tag was answered.
+    #: From the end of the fault to the end of the last pause of more than a second, in passes or in answers.
     recovery_s: float
     #: Whether the job was still under way when the fault happened.
     hit: bool
@@ -95,8 +95,10 @@ def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
             hit = not watch.ended_before(time.monotonic())
             drill.inject(scene)
             over_at = scene.over_at or time.monotonic()
-            recovery_s = _recovery_s(tagging, watch, over_at)
+            _await_recovery(tagging, watch, over_at)
         scene.await_quiet()
+        wait_until(lambda: watch.ended_before(time.monotonic()), "the end of the job")
+    recovery_s = max(tagging.recovered_at(over_at), watch.recovered_at(over_at)) - over_at
     clients.look()
     for each in load.refused:
         raise AssertionError(f"a client was refused: {each}")
@@ -108,14 +110,10 @@ def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
     return _outcome(seed, findings, tagging.worst_gap_s, recovery_s, hit=hit)
 
 
-def _recovery_s(tagging: Tagging, watch: Watch, over_at: float) -> float:
-    """Wait until the job under way has made progress and a tag was answered; return how long both took."""
-    wait_until(lambda: watch.progress_after(over_at) is not None, "progress of the job", RECOVERY_DEADLINE_S)
-    wait_until(lambda: tagging.first_after(over_at) is not None, "an answer to a tag", RECOVERY_DEADLINE_S)
-    progress_at, answered_at = watch.progress_after(over_at), tagging.first_after(over_at)
-    assert progress_at is not None
-    assert answered_at is not None
-    return max(progress_at, answered_at) - over_at
+def _await_recovery(tagging: Tagging, watch: Watch, over_at: float) -> None:
+    """Wait until the job under way has made progress and a tag was answered."""
+    wait_until(lambda: watch.has_progressed_since(over_at), "progress of the job", RECOVERY_DEADLINE_S)
+    wait_until(lambda: tagging.has_answered_since(over_at), "an answer to a tag", RECOVERY_DEADLINE_S)
 
 
 def _outcome(seed: int, findings: Findings, unanswered_s: float, recovery_s: float, *, hit: bool) -> Outcome:

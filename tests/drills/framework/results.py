@@ -40,15 +40,15 @@ class Row:
 
 
 def commit() -> str:
-    """Return the commit, marked if product or drills differ from it."""
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=7"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return found.stdout.strip()
+    """Return the newest commit that changed more than the results, marked if the working tree differs from it."""
+    others = ["--", ".", *(f":!{path.relative_to(ROOT)}" for path in (RESULTS, PAGE))]
+    newest = _git("log", "-1", "--format=%h", "--abbrev=7", *others)
+    return f"{newest}-dirty" if _git("status", "--porcelain", "--untracked-files=no", *others) else newest
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def read() -> dict[str, Row]:

@@ -15,8 +15,21 @@ from tagsmith.core.store.engine import Database
 from tests.drills.history import History
 
 INTERVAL_S = 0.02
+#: Longer pauses between passes or answers are not usual.
+GAP_S = 1.0
+#: A pause that begins later than this after a fault has another cause, such as a busy machine.
+CAUSED_S = 2.0
 #: A request without a response for this long counts as unanswered.
 TIMEOUT_S = 2.0
+
+
+def _recovered_at(times: list[float], over_at: float) -> float:
+    """Return the end of the last pause that the fault caused, or the end of the fault if there was none."""
+    pauses = [(before, after) for before, after in pairwise(times) if after - before > GAP_S]
+    return max(
+        (after for before, after in pauses if after > over_at and before < over_at + CAUSED_S),
+        default=over_at,
+    )
 
 
 class _Thread:
@@ -71,9 +84,13 @@ class Tagging(_Thread):
         times = [*self.answered_at, self._ended_at]
         return max(after - before for before, after in pairwise(times))
 
-    def first_after(self, at: float) -> float | None:
-        """When the first good answer came after a time."""
-        return next((each for each in self.answered_at if each > at), None)
+    def has_answered_since(self, at: float) -> bool:
+        """Whether a good answer came after a time."""
+        return self.answered_at[-1] > at
+
+    def recovered_at(self, at: float) -> float:
+        """When answers came as usual again, after a fault that was over at a time."""
+        return _recovered_at(self.answered_at, at)
 
     def _step(self) -> None:
         try:
@@ -94,7 +111,7 @@ class Watch(_Thread):
         super().__init__()
         self._database = database
         self._job_id = job_id
-        #: When the job was seen after more passes, and whether it had ended.
+        #: When the job was seen after more passes, how many, and whether it had ended.
         self.seen: list[tuple[float, int, bool]] = [(time.monotonic(), 0, False)]
 
     def passes_at(self, at: float) -> int:
@@ -105,15 +122,13 @@ class Watch(_Thread):
         """Whether the job had ended at a time."""
         return any(ended for seen_at, _, ended in self.seen if seen_at <= at)
 
-    def progress_after(self, at: float) -> float | None:
-        """When the first pass after those of a time was seen, or the end. A job that had ended needs none."""
-        if self.ended_before(at):
-            return at
-        before = self.passes_at(at)
-        later = (
-            seen_at for seen_at, passes, ended in self.seen if seen_at > at and (passes > before or ended)
-        )
-        return next(later, None)
+    def has_progressed_since(self, at: float) -> bool:
+        """Whether the job has made a pass after a time, or has ended."""
+        return self.seen[-1][2] or self.seen[-1][1] > self.passes_at(at)
+
+    def recovered_at(self, at: float) -> float:
+        """When passes came as usual again, after a fault that was over at a time. Call it when the job has ended."""
+        return at if self.ended_before(at) else _recovered_at([seen_at for seen_at, _, _ in self.seen], at)
 
     def _step(self) -> None:
         try:
