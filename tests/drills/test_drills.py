@@ -29,7 +29,7 @@ def scene_of() -> Iterator[RunningScene]:
             if name not in started:
                 stack.close()
                 started.clear()
-                started[name] = stack.enter_context(scenes.running(name))
+                started[name] = stack.enter_context(scenes.running(name, quick=True))
             return started[name]
 
         yield scene

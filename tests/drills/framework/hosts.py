@@ -11,7 +11,7 @@ from tagsmith.core.service.settings import Settings
 from tagsmith.core.store.engine import Database
 from tests.drills.framework.namespaces import Network, link
 from tests.drills.framework.relay import Relay
-from tests.drills.framework.scene import TIMES, PostgresScene, environment
+from tests.drills.framework.scene import PostgresScene, environment
 
 HOSTS = ("host-1", "host-2")
 DATABASE_PORT, REDIS_PORT = 5432, 6379
@@ -90,7 +90,7 @@ class HostsScene(PostgresScene):
         link(self.middle, network, name, (near, far))
         database = sqlalchemy.make_url(self._database_url()).database
         given = {
-            **TIMES,
+            **self.times,
             "workers": 1,
             "port": self._port,
             "data_dir": self.data_dir if number == 1 else self.folder / name,

@@ -30,11 +30,9 @@ from tests.drills.framework.tagging import Tagging
 from tests.services import POSTGRES_SOCKET, Databases, PostgresServer, RedisServer, free_port, wait_until
 
 #: A worker that is lost is noticed in three seconds instead of thirty.
-LEASE_S = 3.0
-HEARTBEAT_S = 0.7
 TIMES: dict[str, Any] = {
-    "lease_seconds": LEASE_S,
-    "heartbeat_seconds": HEARTBEAT_S,
+    "lease_seconds": 3.0,
+    "heartbeat_seconds": 0.7,
     "reaper_seconds": 0.5,
     "checkpoint_seconds": 0.4,
     # Both workers take every job.
@@ -46,6 +44,9 @@ FIRST_NUMBER = 100
 #: Workers and API processes end by force 15 s after the signal at the latest; as long again for a busy machine.
 ORPHANS_END_S = 30.0
 WORKERS = ("worker-1", "worker-2")
+#: For `make test`: leases, the job under way and faults are shorter.
+QUICK_TIMES = {"lease_seconds": 2.0, "heartbeat_seconds": 0.5}
+QUICK_SHARE = 0.5
 #: A fault happens at a random moment of this many seconds.
 MOMENT_S = 1.5
 
@@ -74,8 +75,10 @@ class Scene:
     #: The pass of the job under way after which a fault may happen.
     first_pass = 1
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, quick: bool = False) -> None:
         self.folder = folder
+        self.times = TIMES | QUICK_TIMES if quick else TIMES
+        self._share = QUICK_SHARE if quick else 1.0
         self.inside = Inside(folder)
         #: The same after a restart.
         self._port = free_port()
@@ -138,7 +141,7 @@ class Scene:
 
     def begin(self, clients: Clients) -> str:
         """Start a job of some seconds, in the middle of which the fault happens; return its id."""
-        submission = clients.train(clients.upload(LONG_SENTENCES), LONG_PASSES)
+        submission = clients.train(clients.upload(LONG_SENTENCES), int(LONG_PASSES * self._share))
         assert submission.id is not None
         self.submission = submission
         return submission.id
@@ -202,11 +205,15 @@ class Scene:
 
     def moment(self, most_s: float = MOMENT_S) -> None:
         """Wait for a random time."""
-        time.sleep(self.rng.uniform(0, most_s))
+        time.sleep(self.rng.uniform(0, most_s * self._share))
 
     def pause(self, least_s: float, most_s: float) -> None:
         """Let a fault last for a random time."""
-        time.sleep(self.rng.uniform(least_s, most_s))
+        time.sleep(self.duration_s(least_s, most_s))
+
+    def duration_s(self, least_s: float, most_s: float) -> float:
+        """How long a fault lasts: a random time."""
+        return self.rng.uniform(least_s, most_s) * self._share
 
     def mark_over(self) -> None:
         """From now on the service can recover. If nobody says so, it is when the drill returns."""
@@ -241,7 +248,7 @@ class Scene:
 
     def _settings(self) -> dict[str, Any]:
         return {
-            **TIMES,
+            **self.times,
             "port": self._port,
             "data_dir": self.data_dir,
             "database_url": self._database_url(),

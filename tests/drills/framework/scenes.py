@@ -74,11 +74,11 @@ def missing(drill: Drill) -> str:
 
 
 @contextlib.contextmanager
-def running(name: str) -> Iterator[Scene]:
+def running(name: str, *, quick: bool = False) -> Iterator[Scene]:
     """Start a service for the duration of the block. One that every repetition needs anew is not started."""
     # Short, for a socket address holds 107 bytes.
     with tempfile.TemporaryDirectory(prefix="drill-") as folder:
-        scene = SCENES[name](Path(folder))
+        scene = SCENES[name](Path(folder), quick=quick)
         try:
             if not scene.fresh:
                 scene.start()

@@ -35,6 +35,8 @@ def _recovered_at(times: list[float], over_at: float) -> float:
 class _Thread:
     """Repeats a step until the end of the `with` block."""
 
+    interval_s = INTERVAL_S
+
     def __init__(self) -> None:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._repeat, daemon=True)
@@ -52,7 +54,7 @@ class _Thread:
     def _repeat(self) -> None:
         while not self._over.is_set():
             self._step()
-            self._over.wait(INTERVAL_S)
+            self._over.wait(self.interval_s)
 
     def _step(self) -> None:
         raise NotImplementedError
@@ -106,6 +108,8 @@ class Tagging(_Thread):
 
 class Watch(_Thread):
     """Reads the passes of a job from the database, past the faults."""
+
+    interval_s = 0.1
 
     def __init__(self, database: Database, job_id: str) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 import signal
 
 from tests.drills.framework.drill import drill
-from tests.drills.framework.scene import HEARTBEAT_S, LEASE_S, Scene
+from tests.drills.framework.scene import Scene
 
 
 @drill(
@@ -17,6 +17,6 @@ def killed_reaper(scene: Scene) -> None:
     (other,) = {scene.pid("worker-1"), scene.pid("worker-2")} - {holder}
     scene.kill(holder, signal.SIGKILL)
     scene.mark_over()
-    # Its lease runs for a heartbeat less than three seconds at least.
-    scene.moment(LEASE_S - HEARTBEAT_S)
+    # Its lease was renewed a heartbeat ago at most.
+    scene.moment(scene.times["lease_seconds"] - scene.times["heartbeat_seconds"])
     scene.kill(other, signal.SIGKILL)

@@ -19,7 +19,7 @@ BLOCK_BYTES = 64 << 10
 )
 def full_disk(scene: Scene) -> None:
     filler = scene.data_dir / "filler"
-    end = time.monotonic() + scene.rng.uniform(3.0, 6.0)
+    end = time.monotonic() + scene.duration_s(3.0, 6.0)
     try:
         while time.monotonic() < end:
             _fill(filler)
