@@ -52,10 +52,19 @@ def broker_url(redis_url: str) -> str:
     return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={database}"
 
 
+class HiddenUrl(str):
+    """A URL that may contain a password, which its representation does not show: Celery prints its settings."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'...'"
+
+
 def celery_settings(redis_url: str) -> dict[str, object]:
     """Return the Celery settings that sender and receiver share."""
     return {
-        "broker_url": broker_url(redis_url),
+        "broker_url": HiddenUrl(broker_url(redis_url)),
         "task_default_queue": SLOW,
         # The state of a job is in SQL only; a second record could contradict it.
         "task_ignore_result": True,
