@@ -1,8 +1,11 @@
 """A full disk is an outage: it becomes `Unavailable` with a sentence that says what to do."""
 
 import errno
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tagsmith.core.base.errors import Unavailable
 
@@ -19,6 +22,14 @@ class DiskFull(Unavailable):
 def is_full(error: BaseException) -> bool:
     """Whether an error says that a disk is full."""
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL)
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the room on the disk of a folder; of one that is gone, any room."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return sys.maxsize
 
 
 def full(place: str) -> DiskFull:

@@ -30,6 +30,8 @@ READERS_OVERFLOW = 32
 #: Key of the actions that run after the commit of a connection, in order.
 _AFTER_COMMIT = "tagsmith.after_commit"
 
+#: To open a file, SQLite makes a shared memory file of 32 KiB and a log.
+SQLITE_NEEDS_BYTES = 64 << 10
 SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 
 PRAGMAS = (
@@ -123,7 +125,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a read-only transaction that sees one consistent snapshot."""
-        with _translated(), self._current().read.connect() as conn, conn.begin():
+        with _translated(self.url), self._current().read.connect() as conn, conn.begin():
             yield conn
 
     @contextmanager
@@ -132,7 +134,7 @@ class Database:
 
         Actions given to `after_commit` run after the commit, when the connection is back in its pool.
         """
-        with _translated(), self._current().write.connect() as conn:
+        with _translated(self.url), self._current().write.connect() as conn:
             # The driver's connection, to which `info` belongs, outlives a transaction that fails.
             actions = conn.info[_AFTER_COMMIT] = {}
             with conn.begin():
@@ -147,7 +149,7 @@ class Database:
         SQLite rebuilds a table by copying and dropping it. With foreign keys enforced, dropping would delete the rows
         that refer to it, so they are checked before the commit instead.
         """
-        with _translated(), self._current().write.connect() as conn:
+        with _translated(self.url), self._current().write.connect() as conn:
             sqlite_file = conn.connection.driver_connection if self.dialect == "sqlite" else None
             if sqlite_file is not None:
                 # Has no effect inside a transaction.
@@ -261,7 +263,7 @@ def _dump_json(value: Any) -> str:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(url: URL) -> Iterator[None]:
     """Translate exceptions that a user or an outage can cause; pass on all others."""
     try:
         yield
@@ -270,7 +272,7 @@ def _translated() -> Iterator[None]:
     except exc.StatementError as error:
         if isinstance(error, exc.DataError) or isinstance(error.orig, _VALUE_ERRORS):
             raise _unstorable() from error
-        if _is_full(error):
+        if _is_full(error, url):
             raise disk.full("the database") from error
         if isinstance(error, exc.OperationalError) and _is_outage(error):
             raise Unavailable(
@@ -288,9 +290,12 @@ def _unstorable() -> Invalid:
     )
 
 
-def _is_full(error: exc.StatementError) -> bool:
+def _is_full(error: exc.StatementError, url: URL) -> bool:
     """Whether the disk of the database is full (SQLITE_FULL; SQLSTATE 53100)."""
     name, state = getattr(error.orig, "sqlite_errorname", None), getattr(error.orig, "sqlstate", None)
+    if name is not None and name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        # SQLite also reports these when it has no room for its log or its shared memory.
+        return disk.free_bytes(Path(url.database or "").parent) < SQLITE_NEEDS_BYTES
     return name == "SQLITE_FULL" or state == "53100"
 
 

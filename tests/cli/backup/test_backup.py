@@ -1,8 +1,6 @@
 """`tagsmith backup` and `tagsmith restore`, between both dialects and all schemas."""
 
-import errno
 import json
-import os
 import shutil
 import stat
 import struct
@@ -25,6 +23,7 @@ from tagsmith.core.store.engine import Database
 from tagsmith.core.store.states import State
 from tests import services
 from tests.core.store import filled, samples
+from tests.full_disk import run_on_small_disk
 
 
 def silent(_name: str, _fraction: float) -> None:
@@ -227,16 +226,23 @@ def test_an_interrupted_backup_leaves_nothing(phase: str, tmp_path: Path) -> Non
     assert list((tmp_path / "kept").iterdir()) == []
 
 
-def test_a_restore_without_room_leaves_nothing_and_says_so(
-    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def without_room(disk: Path, folder: str) -> None:
+    """Both commands, on a disk that has room for neither."""
+    source = settings_of(f"sqlite:///{folder}/source/tagsmith.db", Path(folder) / "source")
+    target = settings_of(f"sqlite:///{disk}/tagsmith.db", Path(folder) / "target")
+    for call, settings, file in (
+        (save.save, source, disk / "backup"),
+        (restore.restore, target, Path(folder) / "kept" / "backup"),
+    ):
+        with pytest.raises(TagsmithError, match="Free some space") as raised:
+            call(settings, file, silent)
+        assert raised.value.code == "disk_full"
+        assert list(disk.iterdir()) == []
 
-    monkeypatch.setattr(restore, "publish", full)
-    code, said = run(capsys, "restore", backup, "--data-dir", tmp_path / "target")
-    assert (code, "is full. Free some space" in said) == (2, True)
-    assert list((tmp_path / "target").iterdir()) == []
+
+def test_without_room_both_commands_say_so_and_leave_nothing(backup: Path, tmp_path: Path) -> None:
+    assert backup.stat().st_size > 8192
+    run_on_small_disk(without_room, tmp_path / "disk", "8k", str(tmp_path))
 
 
 def test_damage_anywhere_is_found(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
