@@ -13,9 +13,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import Match
 from starlette.types import Scope
 
+from tagsmith.app.http.policy import declared
 from tagsmith.core.base import disk, errors
 from tagsmith.core.base.spec import pointer, reason_of
 from tagsmith.wire.problems import MAX_LOCATIONS
@@ -187,13 +187,17 @@ def fault_entries(items: Sequence[Mapping[str, Any]], body: Any = None) -> list[
     return entries
 
 
-def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """List the methods of a path. The framework lists only those of the first route that matches."""
-    plain = {"type": "http", "path": scope["path"], "root_path": scope.get("root_path", ""), "headers": []}
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """List the methods of a path. The framework lists only those of the first route that matches.
+
+    As in the OpenAPI document, a path without parameters hides those with parameters.
+    """
+    matching = [route for route in declared(app.routes) if route.pattern.match(path)]
+    routes = [route for route in matching if route.path == path] or matching
     return [
         method
         for method in ("GET", "POST", "PUT", "DELETE")
-        if any(route.matches({**plain, "method": method})[0] is Match.FULL for route in app.router.routes)
+        if any(route.methods is None or method in route.methods for route in routes)
     ]
 
 
@@ -220,7 +224,7 @@ def install(app: FastAPI) -> None:
         if error.status_code == 404:
             detail = f"No route has the path {path}. See /docs."
         elif error.status_code == 405:
-            headers["Allow"] = ", ".join(allowed_methods(app, request.scope))
+            headers["Allow"] = ", ".join(allowed_methods(app, path))
             detail = f"{path} does not support {request.method}. It supports {headers['Allow']}."
         return problem_response(request.scope, error.status_code, code, detail, headers=headers)
 

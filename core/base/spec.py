@@ -1,11 +1,12 @@
 """Base class and validation of specs: strict, immutable, without unknown fields and NaN."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Tag, TypeAdapter, ValidationError, model_validator
 
 from tagsmith.core.base import names
 from tagsmith.core.base.errors import Fault, Invalid
@@ -25,6 +26,18 @@ class Spec(BaseModel):
 
     #: What to do instead, for fields that users expect here and that do not exist.
     instead: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flush_subnormals(cls, value: Any) -> Any:
+        """Read subnormal numbers as zero, as kernels do: a positive number stays positive in every process."""
+        if isinstance(value, dict) and any(map(_is_subnormal, value.values())):
+            return {name: 0.0 if _is_subnormal(each) else each for name, each in value.items()}
+        return value
+
+
+def _is_subnormal(value: object) -> bool:
+    return type(value) is float and 0 < abs(value) < sys.float_info.min
 
 
 def pointer(location: Sequence[object]) -> str:

@@ -180,6 +180,21 @@ def test_a_wrong_method_names_the_right_ones(http: httpx.Client) -> None:
     assert problem["detail"] == "/jobs does not support PUT. It supports GET, POST."
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/jobs/validate", "POST"),  # not the GET and DELETE of /jobs/{job_id}
+        ("/corpora/inspect", "POST"),
+        ("/jobs/job_1", "GET, DELETE"),
+        ("/page/main.js", "GET"),
+    ],
+)
+def test_a_405_lists_the_methods_of_the_document(http: httpx.Client, path: str, allowed: str) -> None:
+    response = http.request("OPTIONS", path)
+    assert_problem(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == allowed
+
+
 @pytest.mark.parametrize(("chunked", "status"), [(False, 413), (True, 422)])
 def test_a_large_upload_that_is_refused_early_still_gets_its_response(
     server: ThreadServer, chunked: bool, status: int

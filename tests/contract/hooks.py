@@ -39,6 +39,7 @@ BEYOND_SCHEMAS = frozenset(
         *("invalid_cursor", "alias_moved", "policy_changed"),
         # Files with their own syntax.
         *("empty_corpus", "invalid_corpus", "invalid_archive", "label_faults", "not_segmented"),
+        "not_a_corpus",
         *(
             "empty_lexicon",
             "invalid_lexicon",
