@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from tagsmith.app.reading import messages
-from tagsmith.app.reading.messages import Call, Died, Failed, Outcome, OutOfMemory, Raised, Returned
+from tagsmith.app.reading.messages import BoundedCall, Died, Failed, Outcome, OutOfMemory, Raised, Returned
 from tagsmith.core.base.errors import Invalid, TooLarge, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class BoundedCalls:
         """
         if self._pending >= CALLS + MAX_WAITING:
             raise Unavailable("Too many files are being read. Try again later.", code="overloaded")
-        call = Call(function, arguments, self._memory_bytes)
+        call = BoundedCall(function, arguments, self._memory_bytes)
         self._pending += 1
         try:
             return await anyio.to_thread.run_sync(self._call, call, files, limiter=self._calls)
@@ -70,7 +70,7 @@ class BoundedCalls:
         with self._lock:
             self._stop()
 
-    def _call(self, call: Call, files: Sequence[IO[bytes]]) -> Any:
+    def _call(self, call: BoundedCall, files: Sequence[IO[bytes]]) -> Any:
         for _ in range(ATTEMPTS):
             try:
                 outcome = self._exchange(call, files)
@@ -80,7 +80,7 @@ class BoundedCalls:
             return self._value(outcome)
         raise Unavailable("The process that reads uploads ended. Try again.", code="reading_interrupted")
 
-    def _exchange(self, call: Call, files: Sequence[IO[bytes]]) -> Outcome:
+    def _exchange(self, call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
         mine, theirs = socket.socketpair()
         with mine:
             with theirs, self._lock:

@@ -30,7 +30,7 @@ class UploadReader(Protocol[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded(Generic[T]):
+class DecodedUpload(Generic[T]):
     """What a reader made of an upload. Size and digest are those of the decoded text."""
 
     value: T
@@ -76,7 +76,7 @@ class Decoding(Generic[T]):
         self._target = packed
         self._packed = zstandard.ZstdCompressor(level=1).stream_writer(packed, closefd=False)
 
-    def read(self, raw: IO[bytes]) -> Decoded[T]:
+    def read(self, raw: IO[bytes]) -> DecodedUpload[T]:
         """Read a whole body. Check that it is complete, and return the object that the reader parsed."""
         raw.seek(0)
         while chunk := raw.read(STEP_BYTES):
@@ -97,7 +97,7 @@ class Decoding(Generic[T]):
         self._packed.flush(zstandard.FLUSH_FRAME)
         self._target.flush()
         filename = self._part.filename if self._part else None
-        return Decoded(self._reader.finish(), self._size_bytes, self._digest.hexdigest(), filename)
+        return DecodedUpload(self._reader.finish(), self._size_bytes, self._digest.hexdigest(), filename)
 
     def _take(self, texts: Iterator[bytes]) -> None:
         for text in texts:

@@ -13,7 +13,7 @@ _STEP_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BoundedCall:
     """A function of a module, called with the files of the call and the arguments."""
 
     function: Callable[..., Any]
@@ -58,7 +58,7 @@ class Died:
 Outcome = Returned | Raised | OutOfMemory | Failed | Died
 
 
-def send(channel: socket.socket, message: Call | Outcome) -> None:
+def send(channel: socket.socket, message: BoundedCall | Outcome) -> None:
     """Send a message."""
     data = pickle.dumps(message)
     channel.sendall(_LENGTH.pack(len(data)) + data)

@@ -23,7 +23,7 @@ from tagsmith.app.features import service as features
 from tagsmith.app.lexicons import upload as lexicon_upload
 from tagsmith.app.models import upload as model_upload
 from tagsmith.app.reading.messages import (
-    Call,
+    BoundedCall,
     Died,
     Failed,
     Outcome,
@@ -112,7 +112,7 @@ def _child(descriptors: Sequence[int]) -> None:
         os._exit(status)
 
 
-def _outcome(call: Call, files: Sequence[IO[bytes]]) -> Outcome:
+def _outcome(call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
     _limit(call.memory_bytes)
     try:
         return Returned(call.function(files, *call.arguments))
