@@ -11,7 +11,7 @@ def test_the_hooks_run_what_make_check_runs() -> None:
     target = makefile.partition("\ncheck:")[2].partition("\n\n")[0]
     commands = [line.split(" $(")[0] for line in re.findall(r"^\t\$\(BIN\)/(.+)$", target, re.MULTILINE)]
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    assert len(commands) == 4
+    assert len(commands) == 5
     assert re.findall(r"^ +entry: \.venv/bin/(.+)$", hooks, re.MULTILINE) == commands
 
 
