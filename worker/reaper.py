@@ -88,8 +88,8 @@ def _reap(context: Context) -> list[JobRow]:
 
 
 def _is_recent(at: datetime, now: datetime) -> bool:
-    """Whether a message may still be on its way. A time in the future means that the clock was set back."""
-    return now - timedelta(seconds=RESEND_AFTER_S) < at <= now
+    """Whether a message may still be on its way. A time far in the future means that the clock was set back."""
+    return abs(now - at) < timedelta(seconds=RESEND_AFTER_S)
 
 
 def _resend(context: Context) -> bool:
