@@ -71,6 +71,8 @@ def known() -> dict[str, Drill]:
     for folder in sorted(path for path in FAULTS.iterdir() if path.is_dir()):
         for module in pkgutil.iter_modules([str(folder)]):
             importlib.import_module(f"tests.drills.faults.{folder.name}.{module.name}")
-    # Scenes in the order of their first drill; a scene is kept for all its drills.
+    # A scene is kept for all its drills. Those that prepare it come last, since it has to be restored after them.
     scenes = list(dict.fromkeys(each.scene for each in _known.values()))
-    return dict(sorted(_known.items(), key=lambda item: scenes.index(item[1].scene)))
+    return dict(
+        sorted(_known.items(), key=lambda item: (scenes.index(item[1].scene), item[1].prepare is not None))
+    )

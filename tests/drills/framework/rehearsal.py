@@ -85,7 +85,7 @@ def _inject(drill: Drill, scene: Scene, clients: Clients, seed: int) -> Outcome:
         scene.has_champion = True
     scene.job_id = scene.begin(clients)
     with (
-        Tagging(scene.url, f"{MODEL}@{ALIAS}", history) as tagging,
+        Tagging(scene.url, f"{MODEL}@{ALIAS}", history, scene.tag_interval_s) as tagging,
         Watch(scene.database, scene.job_id) as watch,
     ):
         wait_until(lambda: watch.passes_at(time.monotonic()) >= scene.first_pass, "the first pass")

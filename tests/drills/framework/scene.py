@@ -26,7 +26,7 @@ from tests.drills import actions
 from tests.drills.framework.clients import LONG_PASSES, LONG_SENTENCES, Clients
 from tests.drills.framework.inside import SAME_IDENTITY, Inside
 from tests.drills.framework.relay import Relay
-from tests.drills.framework.tagging import Tagging
+from tests.drills.framework.tagging import INTERVAL_S, Tagging
 from tests.services import POSTGRES_SOCKET, Databases, PostgresServer, RedisServer, free_port, wait_until
 
 #: A worker that is lost is noticed in three seconds instead of thirty.
@@ -35,8 +35,7 @@ TIMES: dict[str, Any] = {
     "heartbeat_seconds": 0.7,
     "reaper_seconds": 0.5,
     "checkpoint_seconds": 0.4,
-    # Both workers take every job.
-    "workers": 2,
+    # Each worker takes every job.
     "quick_workers": 0,
 }
 #: Smaller seeds are those of data that was there before.
@@ -72,6 +71,7 @@ class Scene:
     #: Whether every repetition needs a new one.
     fresh = False
     api_processes = 1
+    workers = WORKERS
     #: The pass of the job under way after which a fault may happen.
     first_pass = 1
 
@@ -79,6 +79,7 @@ class Scene:
         self.folder = folder
         self.times = TIMES | QUICK_TIMES if quick else TIMES
         self._share = QUICK_SHARE if quick else 1.0
+        self.tag_interval_s = INTERVAL_S / self._share**2
         self.inside = Inside(folder)
         #: The same after a restart.
         self._port = free_port()
@@ -161,7 +162,7 @@ class Scene:
     @property
     def names(self) -> list[str]:
         """The children of the supervisor that always run."""
-        return [*WORKERS, *(f"api-{n + 1}" for n in range(self.api_processes))]
+        return [*self.workers, *(f"api-{n + 1}" for n in range(self.api_processes))]
 
     def pid(self, name: str) -> int:
         """Return the process id of a child, when it runs."""
@@ -252,6 +253,7 @@ class Scene:
             "port": self._port,
             "data_dir": self.data_dir,
             "database_url": self._database_url(),
+            "workers": len(self.workers),
             "api_processes": self.api_processes,
         }
 

@@ -11,7 +11,7 @@ from tests.drills.framework import namespaces
 from tests.drills.framework.clients import MODEL, Clients
 from tests.drills.framework.drill import Drill
 from tests.drills.framework.hosts import HostsScene
-from tests.drills.framework.scene import PostgresScene, Scene, SqliteScene
+from tests.drills.framework.scene import WORKERS, PostgresScene, Scene, SqliteScene
 from tests.drills.history import Submission
 
 #: Enough for the data of all repetitions.
@@ -23,6 +23,8 @@ OLD_SEED = 2
 
 class SmallDiskScene(SqliteScene):
     """The data directory is on a disk of its own, which a drill can fill."""
+
+    workers = WORKERS[:1]
 
     def start(self) -> None:
         namespaces.mount_small_disk(self.data_dir, SMALL_DISK_BYTES)
@@ -37,6 +39,7 @@ class UpgradedScene(SqliteScene):
     """Begins with the data of an older Tagsmith, each time anew. The paused job is the one under way."""
 
     fresh = True
+    workers = WORKERS[:1]
 
     def start(self) -> None:
         shutil.rmtree(self.data_dir, ignore_errors=True)

@@ -63,8 +63,9 @@ class _Thread:
 class Tagging(_Thread):
     """Tags the same sentences over and over, without retries, and keeps each answer."""
 
-    def __init__(self, url: str, reference: str, history: History) -> None:
+    def __init__(self, url: str, reference: str, history: History, interval_s: float = INTERVAL_S) -> None:
         super().__init__()
+        self.interval_s = interval_s
         self._client = Client(url, retries=0, timeout_s=TIMEOUT_S)
         self._reference = reference
         self._history = history
