@@ -21,7 +21,7 @@ from tagsmith.core.base.errors import Unavailable
 
 #: Names of the program on PATH. Valkey continues the Redis that had the BSD licence, and its numbers.
 PROGRAMS = ("valkey-server", "redis-server")
-#: Redis 7.2 is the oldest version that still gets security fixes; `appenddirname` needs 7.0.
+#: Older versions are not maintained any more; `appenddirname` needs 7.0.
 OLDEST = (7, 2, 0)
 SOCKET_NAME = "redis.sock"
 #: Symbolic link in the data directory to the directory of the socket, if that is a different one.
