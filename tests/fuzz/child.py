@@ -126,8 +126,10 @@ def replay(names: list[str]) -> list[str]:
     """Try the seeds and the kept inputs of targets; return what failed."""
     failures = []
     for name in names:
+        warm(targets()[name])
+    trial.limit_memory()
+    for name in names:
         target = targets()[name]
-        warm(target)
         inputs = {f"{name} seed {n}": data for n, data in enumerate(first_inputs(target))}
         inputs |= {f"{name}/{path.name}": path.read_bytes() for path in kept(target)}
         outcomes = {each: trial.tried(target, data) for each, data in inputs.items()}

@@ -192,7 +192,7 @@ def _sealed_model(pieces: list[bytes], _choice: int) -> object:
 def _all() -> list[Target]:
     corpora = [Target(name, lambda name=name: seeds.CORPORA[name], _corpus(name)) for name in seeds.CORPORA]  # type: ignore[misc]
     syntaxes = [
-        Target(f"templates-{name}", lambda name=name: seeds.TEMPLATES[name], _templates(name), placed=False)  # type: ignore[misc]
+        Target(f"templates-{name}", lambda name=name: seeds.TEMPLATES[name], _templates(name))  # type: ignore[misc]
         for name in SYNTAXES
     ]
     foreign: list[Target] = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from tagsmith.core.base.errors import TagsmithError, TooLarge, Unavailable
+from tagsmith.core.base.errors import TagsmithError, Unavailable
 from tests.fuzz.targets import Target
 
 #: An input of some kilobytes takes milliseconds. The margin is for a busy machine.
@@ -89,15 +89,9 @@ def _refused(target: Target, error: TagsmithError) -> Outcome:
         error.code and not error.message[:1].islower() and error.message.rstrip().endswith((".", "FILE", ")"))
     ):
         return _failed(f"The error is not a sentence: {error.message!r}", signature)
-    if target.placed and place is None and not isinstance(error, TooLarge) and error.code not in WHOLE:
+    if target.placed and place is None and error.code != "corpus_too_large":
         return _failed(f"The error names no place: {error.code}: {error.message}", signature)
     return Outcome(signature)
-
-
-#: Errors of a whole input, which has no other place.
-WHOLE = frozenset(
-    {"empty_corpus", "empty_lexicon", "invalid_archive", "not_a_corpus", "unsupported_encoding"}
-)
 
 
 def _failed(reason: str, signature: str) -> Outcome:
