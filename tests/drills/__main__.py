@@ -39,8 +39,7 @@ def main(arguments: list[str]) -> int:
         return 2
     rows, commit = results.read(), results.commit()
     with contextlib.ExitStack() as stack:
-        _run_all(_Runner(stack), options, drills, rows, commit)
-    broken = [name for name in options.rows or drills if name in rows and not rows[name].is_clean]
+        broken = _run_all(_Runner(stack), options, drills, rows, commit)
     print(f"{len(broken)} rows are not clean: {', '.join(broken)}" if broken else "all rows are clean")
     return bool(broken)
 
@@ -51,7 +50,9 @@ def _run_all(
     drills: Mapping[str, Drill],
     rows: dict[str, Row],
     commit: str,
-) -> None:
+) -> list[str]:
+    """Run what is not done, and return the rows that are not clean."""
+    broken = []
     for name in options.rows or drills:
         done = rows.get(name)
         if (
@@ -61,15 +62,18 @@ def _run_all(
             and len(done.outcomes) >= options.times
         ):
             print(f"{name}: done before", flush=True)
+            broken += [] if done.is_clean else [name]
             continue
         if reason := missing(drills[name]):
             print(f"{name}: not possible here: {reason}", flush=True)
             continue
         row = runner.run(drills[name], commit, options.seed, options.only or range(1, options.times + 1))
+        broken += [] if row.is_clean else [name]
         if not options.only:
             rows[name] = row
             results.write(rows)
             results.write_page(drills, rows)
+    return broken
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:

@@ -82,9 +82,9 @@ def running(name: str, *, quick: bool = False) -> Iterator[Scene]:
     # Short, for a socket address holds 107 bytes.
     with tempfile.TemporaryDirectory(prefix="drill-") as folder:
         scene = SCENES[name](Path(folder), quick=quick)
+        if not scene.fresh:
+            scene.start()
         try:
-            if not scene.fresh:
-                scene.start()
             yield scene
         finally:
             if not scene.fresh:
