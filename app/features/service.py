@@ -53,7 +53,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sources:
+class PreviewSources:
     """How the files of a preview are read: the texts of the lexicons, then that of the corpus if there is one."""
 
     lexicons: list[LexiconRow]
@@ -69,18 +69,19 @@ async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
     _check_sentence(request.rows, request.features.resolve(columns))
     needed = await uploads.in_thread(_lexicons, runtime.database, request.features)
     corpus = None if row is None else texts.source(row)
-    sources = _Sources(needed, corpus, runtime.settings.max_line_bytes)
+    sources = PreviewSources(needed, corpus, runtime.settings.max_line_bytes)
     size_bytes = sum(lexicon.size_bytes for lexicon in needed) + (0 if row is None else row.size_bytes)
     async with AsyncExitStack() as stack:
         opened = [texts.opened(lexicons.blob_id, lexicon.id) for lexicon in needed]
         opened += [] if row is None else [texts.opened(corpora.blob_id, row.id)]
         files = [await stack.enter_async_context(each) for each in opened]
-        return await uploads.sized(size_bytes, _preview, files, request, columns, sources)
+        return await uploads.sized(size_bytes, read_preview, files, request, columns, sources)
 
 
-def _preview(
-    files: Sequence[IO[bytes]], request: PreviewRequest, columns: int | Sequence[str], sources: _Sources
+def read_preview(
+    files: Sequence[IO[bytes]], request: PreviewRequest, columns: int | Sequence[str], sources: PreviewSources
 ) -> Preview:
+    """Build a preview from the texts in `files`. It is called with limited memory."""
     features = request.features.resolve(columns)
     needed: dict[str, Lexicon] = {
         row.id: read_lexicon(known_kind(row.kind), unpacked(file), max_line_bytes=sources.max_line_bytes)

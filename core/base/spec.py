@@ -1,5 +1,6 @@
 """Base class and validation of specs: strict, immutable, without unknown fields and NaN."""
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,15 +30,19 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _flush_subnormals(cls, value: Any) -> Any:
-        """Read subnormal numbers as zero, as kernels do: a positive number stays positive in every process."""
+    def _replace_subnormals(cls, value: Any) -> Any:
+        """Read subnormal numbers as the nearest normal one. Kernels would read them as zero, which is not positive."""
         if isinstance(value, dict) and any(map(_is_subnormal, value.values())):
-            return {name: 0.0 if _is_subnormal(each) else each for name, each in value.items()}
+            return {name: _normal(each) if _is_subnormal(each) else each for name, each in value.items()}
         return value
 
 
 def _is_subnormal(value: object) -> bool:
     return type(value) is float and 0 < abs(value) < sys.float_info.min
+
+
+def _normal(value: float) -> float:
+    return math.copysign(sys.float_info.min, value)
 
 
 def pointer(location: Sequence[object]) -> str:

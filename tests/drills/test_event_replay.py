@@ -68,8 +68,9 @@ def test_each_event_comes_once_across_restarts_of_api_processes_and_of_redis(
     large: BackgroundStack, own_redis: services.RedisServer
 ) -> None:
     with Client(large.url, retries=0) as client:
-        # The supervisor, two API processes, two workers. It is ready when one API process is; the others follow.
-        services.wait_until(lambda: len(actions.family(large)) == 5, "five processes")
+        # The supervisor, two API processes, each with one that reads files, and two workers. It is ready when one API
+        # process is; the others follow.
+        services.wait_until(lambda: len(actions.family(large)) == 7, "seven processes")
         job_id = actions.start_long_job(client)
         watchers = [Watcher(large.url, job_id) for _ in range(WATCHERS)]
         for watcher in watchers:
