@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from types import TracebackType
@@ -168,8 +169,11 @@ class Tab:
         shown: str = self.wait(f"document.querySelector({_js(selector)})?.innerText")
         return shown
 
-    def click(self, selector: str, *, saying: str = "") -> None:
-        """Click at the middle of the first element that is shown, not covered by another, and has the text."""
+    def click(self, selector: str, *, saying: str = "", held: Callable[[], object] | None = None) -> None:
+        """Click at the middle of the first element that is shown, not covered by another, and has the text.
+
+        `held` is called between the press and the release.
+        """
         x, y = self.wait(f"""(() => {{
             const element = [...document.querySelectorAll({_js(selector)})]
                 .find((each) => each.innerText.includes({_js(saying)}) || each.value?.includes({_js(saying)}));
@@ -178,8 +182,11 @@ class Tab:
             const [x, y] = [left + width / 2, top + height / 2];
             return width > 0 && element.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
         }})()""")
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        mouse = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type="mousePressed", **mouse)
+        if held is not None:
+            held()
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
         self.clicks += 1
 
     def point(self, selector: str, across: float = 0.5, *, drag_to: float | None = None) -> None:

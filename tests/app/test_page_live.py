@@ -11,6 +11,7 @@ from tagsmith.app.cli.background import BackgroundStack
 from tagsmith.client import Client
 from tests.app.browser import Browser, Tab
 from tests.app.pages import words
+from tests.services import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -109,3 +110,21 @@ def test_a_reload_shows_the_whole_curve_and_two_tabs_agree(
     points = tab.evaluate(f"{CHART}.querySelector('polyline').points.length")
     assert points == min(newest, 600)
     other.close()
+
+
+def test_a_button_is_clicked_however_often_the_page_is_drawn_while_it_is_pressed(
+    stack: BackgroundStack, running: tuple[Client, str], tab: Tab
+) -> None:
+    _, job_id = running
+    tab.open(f"{stack.url}/#/jobs/{job_id}")
+    _, last = shown(tab)
+
+    def drawn_again() -> None:
+        wait_until(lambda: shown(tab)[1] > last + 5, "five more passes")
+
+    tab.click(f"[data-key='cancel {job_id}']", held=drawn_again)
+    assert "What it has learned is lost" in tab.text("dialog[open] p")
+    tab.click("dialog[open] button[value='']")
+    # What was held back is drawn.
+    number = int(tab.text(".progress").split("pass ")[1].split()[0])
+    assert number > last + 5

@@ -32,14 +32,35 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** Replace the content, and give the focus back to the element with the same `data-key`. */
+/**
+ * Replace the content, and give the focus back to the element with the same `data-key`. While the pointer is pressed
+ * inside, this waits for the release: a click counts only if the same element was pressed and released.
+ */
 export function refill(element, ...children) {
+  if (pressed !== null && element.contains(pressed)) {
+    waiting.set(element, children);
+    return element;
+  }
   const held = document.activeElement;
   const key = held && element.contains(held) ? held.dataset.key : undefined;
   fill(element, ...children);
   if (key !== undefined) focusKey(element, key);
   return element;
 }
+
+let pressed = null;
+const waiting = new Map();
+
+function released() {
+  pressed = null;
+  const drawings = [...waiting];
+  waiting.clear();
+  for (const [element, children] of drawings) refill(element, ...children);
+}
+
+addEventListener("pointerdown", ({ target }) => { pressed = target; }, true);
+// The click follows the release in the same task.
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(released), true);
 
 /** @param {ParentNode} within @param {string} key */
 export function focusKey(within, key) {
