@@ -31,10 +31,7 @@ class RunDir:
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
         """Lock the directory and end processes that a crashed supervisor left. Raise Conflict if it is locked."""
-        self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Append mode: truncating on open would erase the pid of a supervisor that holds the lock.
-        with (self._path / "lock").open("a+", encoding="ascii") as lock:
-            self._lock(lock)
+        with self.locked():
             self._sweep()
             self._clear_scratch()
             self.scratch.mkdir(mode=0o700, exist_ok=True)
@@ -43,6 +40,15 @@ class RunDir:
             finally:
                 self.state_path.unlink(missing_ok=True)
                 self._clear_scratch()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every supervisor out of the directory. Raise Conflict if one uses it."""
+        self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Append mode: truncating on open would erase the pid of a supervisor that holds the lock.
+        with (self._path / "lock").open("a+", encoding="ascii") as lock:
+            self._lock(lock)
+            yield
 
     def record(self, name: str, pid: int) -> None:
         """Write the pid file of child `name`."""

@@ -179,7 +179,7 @@ class Supervisor:
                 if not notified and time.monotonic() - started_at > SLOW_START_NOTICE_S:
                     notified = True
                     self._console.line(
-                        "compiling the kernels, one to two minutes (only at the first start on a machine)"
+                        "still starting; the first start of a version compiles the kernels, one to two minutes"
                     )
 
     async def _wait_for_worker(self, child: Child) -> None:

@@ -32,7 +32,17 @@ _AFTER_COMMIT = "tagsmith.after_commit"
 
 #: To open a file, SQLite makes a shared memory file of 32 KiB and a log.
 SQLITE_NEEDS_BYTES = 64 << 10
-SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+SQLITE_OUTAGES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR")
+#: Errors that trying again does not solve, by the beginning of their names.
+SQLITE_UNUSABLE = {
+    "SQLITE_CORRUPT": "The database file is damaged. Restore a backup with `tagsmith restore`.",
+    "SQLITE_NOTADB": "The database file is damaged, or not a database. Restore a backup with `tagsmith restore`.",
+    "SQLITE_READONLY": "The database file cannot be written, which SQLite needs even to read. Change its permissions "
+    "and those of its folder, or copy the folder.",
+    "SQLITE_CANTOPEN": "The database file cannot be opened. Check its path, and the permissions of the file and its "
+    "folder.",
+    "SQLITE_PERM": "The database file cannot be opened. Check the permissions of the file and its folder.",
+}
 
 PRAGMAS = (
     "foreign_keys=ON",
@@ -274,6 +284,8 @@ def _translated(url: URL) -> Iterator[None]:
             raise _unstorable() from error
         if _is_full(error, url):
             raise disk.full("the database") from error
+        if reason := _unusable(error):
+            raise Unavailable(reason, code="database_unusable") from error
         if isinstance(error, exc.OperationalError) and _is_outage(error):
             raise Unavailable(
                 "The database cannot be reached. Try again later.", code="database_unavailable"
@@ -297,6 +309,14 @@ def _is_full(error: exc.StatementError, url: URL) -> bool:
         # SQLite also reports these when it has no room for its log or its shared memory.
         return disk.free_bytes(Path(url.database or "").parent) < SQLITE_NEEDS_BYTES
     return name == "SQLITE_FULL" or state == "53100"
+
+
+def _unusable(error: exc.StatementError) -> str:
+    """Return why an SQLite file cannot be used at all, or ""."""
+    name = str(getattr(error.orig, "sqlite_errorname", ""))
+    if error.statement is not None and name == "SQLITE_READONLY":
+        return ""  # a write on a connection for reading, which is an error of the program
+    return next((reason for begin, reason in SQLITE_UNUSABLE.items() if name.startswith(begin)), "")
 
 
 def _is_outage(error: exc.OperationalError) -> bool:

@@ -147,7 +147,7 @@ class BackupReader:
     def damaged(self, reason: str) -> Invalid:
         """Build the error for a backup that cannot be used."""
         return Invalid(
-            f"The backup {self._path} is damaged or incomplete: {reason}. Use another backup.",
+            f"{self._path} is not a backup of Tagsmith, or is damaged: {reason}. Use another backup.",
             code="damaged_backup",
         )
 
@@ -175,7 +175,7 @@ class BackupReader:
             TypeError,
             ValueError,
             OverflowError,
-            NotImplementedError,
+            RuntimeError,  # a member that is marked as encrypted, or packed in an unknown way
         ) as error:
             raise self.damaged(str(error).strip("'.") or type(error).__name__) from error
 

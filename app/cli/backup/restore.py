@@ -4,7 +4,8 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tagsmith.app.cli.backup.archive import BackupReader
 from tagsmith.app.cli.backup.progress import Phase, Report
 from tagsmith.app.cli.backup.rows import Row
 from tagsmith.app.cli.backup.save import publish
+from tagsmith.app.cli.rundir import RunDir
 from tagsmith.core.base import disk
 from tagsmith.core.base.errors import Conflict
 from tagsmith.core.jobs import leases
@@ -39,12 +41,16 @@ def restore(settings: Settings, path: Path, report: Report) -> dict[str, Any]:
         migrate.require_known(reader.manifest.schema, f"The backup {path} has")
     target = normal_url(settings.database_url)
     sqlite = target.get_backend_name() == "sqlite"
-    if sqlite:
-        _refuse_existing(Path(target.database or ""))
-    found = check(path, report)
-    with BackupReader(path) as reader, disk.room_in("the database"):
+    with ExitStack() as stack:
         if sqlite:
             data_dir.prepare(settings.data_dir)
+            # A running server would go on with the files that it has open, wherever they were moved.
+            stack.enter_context(RunDir(settings.data_dir).locked())
+            _refuse_existing(Path(target.database or ""))
+        found = check(path, report)
+        stack.enter_context(disk.room_in("the database"))
+        reader = stack.enter_context(BackupReader(path))
+        if sqlite:
             _restore_file(Path(target.database or ""), reader, report)
         else:
             _load(settings.database_url, reader, report)
@@ -94,14 +100,13 @@ def _load_rows(conn: Connection, reader: BackupReader, phase: Phase) -> None:
 def _compare(conn: Connection, reader: BackupReader, phase: Phase) -> None:
     """Compare what is stored with the backup, row by row."""
     for table in reader.tables():
-        try:
-            with closing(rows.read(conn, table)) as stored:
-                pairs = zip(reader.rows(table), _counted(stored, phase), strict=True)
-                wrong = next((one for one, other in pairs if not rows.same(table.columns, one, other)), None)
-        except ValueError:
-            raise _differs(f"the table {table.name} has another number of rows") from None
-        if wrong is not None:
-            raise _differs(f"a row of {table.name} is different")
+        with closing(rows.read(conn, table)) as stored:
+            pairs = zip_longest(reader.rows(table), _counted(stored, phase))
+            if any(
+                one is None or other is None or not rows.same(table.columns, one, other)
+                for one, other in pairs
+            ):
+                raise _differs(f"the rows of {table.name} are different")
 
 
 def _release(conn: Connection) -> None:
@@ -130,13 +135,13 @@ def _phase(name: str, reader: BackupReader, report: Report) -> Phase:
 
 
 def _refuse_existing(path: Path) -> None:
-    for each in (path, Path(f"{path}-wal")):
-        if each.exists():
-            raise Conflict(
-                f"{each} exists. Restore into a data directory without a database: give another --data-dir, "
-                "or move this file away.",
-                code="target_not_empty",
-            )
+    present = [each for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if each.exists()]
+    if present:
+        raise Conflict(
+            f"The database {path} exists. Restore into a data directory without a database: give another --data-dir, "
+            f"or move {' and '.join(each.name for each in present)} away.",
+            code="target_not_empty",
+        )
 
 
 def _differs(reason: str) -> Conflict:

@@ -57,6 +57,8 @@ def restore(options: RestoreOptions) -> int:
             found = restoring.restore(settings, options.file, report)
     done = "is intact" if options.check else "is restored"
     _print(found, f"{output.escaped(options.file)} of {found['created_at']} {done}", options)
+    if not options.check and not options.as_json and settings.database_url.startswith("sqlite"):
+        output.say(f"[dim]Start it:[/]  tagsmith up --data-dir {output.escaped(settings.data_dir)}")
     return 0
 
 

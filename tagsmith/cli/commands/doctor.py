@@ -218,7 +218,9 @@ def _server(options: DoctorOptions) -> Iterator[Finding]:
             "Start a server with `tagsmith up`, or use --local.",
         )
     except ApiError as error:
-        if error.status == 401:
+        if error.status == 403:
+            yield Finding("key", "ok", "accepted; it may not list models")
+        elif error.status == 401:
             yield Finding("key", "error", error.detail, f"Set TAGSMITH_KEY, or write it to {config.path()}.")
         else:
             yield Finding("ready", "error", error.detail, "See the log of the server.")

@@ -176,7 +176,7 @@ def promote(options: PromoteOptions) -> int:
     """Let an alias point to a version. Requests for the model then use it."""
     with connected(options.url) as client:
         name, number = _exact_version(client, options.model)
-        before = client.model(name).aliases.get(options.alias)
+        before = _served(client, name, options.alias)
         alias = client.promote(name, number, options.alias, reason=options.reason, force=options.force)
     if options.as_json:
         output.print_json(alias)
@@ -194,12 +194,13 @@ def rollback(options: RollbackOptions) -> int:
     """Return an alias to the version before."""
     model, name = _alias_of(options.model, options.alias)
     with connected(options.url) as client:
-        before = client.alias(model, name).version
+        before = _served(client, model, name)
         alias = client.rollback(model, name, reason=options.reason, steps=options.steps)
     if options.as_json:
         output.print_json(alias)
     else:
-        output.say(f"{output.escaped(model)}@{output.escaped(name)}: v{before} -> [bold]v{alias.version}[/]")
+        old = f"v{before} -> " if before else ""
+        output.say(f"{output.escaped(model)}@{output.escaped(name)}: {old}[bold]v{alias.version}[/]")
     return 0
 
 
@@ -341,6 +342,18 @@ def _alias_of(reference: str, option: str) -> tuple[str, str]:
             f"{reference} is a version. Give the model, {model}, or an alias, {model}@{option}."
         )
     return name, alias if at else option
+
+
+def _served(client: "Client", model: str, alias: str) -> int | None:
+    """Return the version of an alias; None if there is none, or if the key may only promote."""
+    from tagsmith.client import ApiError  # noqa: PLC0415
+
+    try:
+        return client.model(model).aliases.get(alias)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return None
 
 
 def _exact_version(client: "Client", reference: str) -> tuple[str, int]:

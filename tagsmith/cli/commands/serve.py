@@ -104,6 +104,8 @@ def settings_of(options: object) -> "Settings":
 
     names = ("host", "port", "data_dir", "workers", "api_processes", "access")
     overrides: dict[str, Any] = {name: getattr(options, name, None) for name in names}
+    for name, meant in Settings.misspelt().items():
+        output.say(f"[yellow]{output.escaped(name)} is not a setting. Did you mean {meant}?[/]", stderr=True)
     return Settings.from_env(overrides=overrides)
 
 
@@ -148,6 +150,7 @@ def migrate(options: MigrateOptions) -> int:
     data_dir.keep_files_private()
     data_dir.prepare(settings.data_dir)
     migration.upgrade(settings.database_url)
+    output.say(f"The database has the newest schema, {migration.head()}.")
     return 0
 
 

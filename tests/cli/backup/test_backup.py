@@ -169,7 +169,7 @@ def test_a_backup_of_nothing_is_refused_and_creates_nothing(
 def test_both_commands_print_json(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = run(capsys, "restore", backup, "--data-dir", tmp_path / "target", "--json")
     assert (code, json.loads(said)["tables"]["job"]) == (0, 2)
-    assert sorted(each.name for each in (tmp_path / "target").iterdir()) == ["tagsmith.db"]
+    assert sorted(each.name for each in (tmp_path / "target").iterdir()) == ["run", "tagsmith.db"]
     assert stat.S_IMODE((tmp_path / "target" / "tagsmith.db").stat().st_mode) == 0o600
     code, said = run(capsys, "backup", tmp_path / "c", "--data-dir", tmp_path / "target", "--json")
     assert (code, json.loads(said)["files"]) == (0, 8)
@@ -257,12 +257,12 @@ def test_damage_anywhere_is_found(backup: Path, tmp_path: Path, capsys: pytest.C
     for place in places:
         damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         code, said = run(capsys, "restore", damaged, "--data-dir", tmp_path / "target")
-        assert (code, "is damaged or incomplete" in said) == (2, True), (place, said)
+        assert (code, ", or is damaged" in said) == (2, True), (place, said)
         assert run(capsys, "restore", damaged, "--check")[0] == 2
     for length in (0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1):
         damaged.write_bytes(whole[:length])
         code, said = run(capsys, "restore", damaged, "--data-dir", tmp_path / "target")
-        assert (code, "is damaged or incomplete" in said) == (2, True), (length, said)
+        assert (code, ", or is damaged" in said) == (2, True), (length, said)
     assert not (tmp_path / "target" / "tagsmith.db").exists()
     assert run(capsys, "restore", backup, "--check")[0] == 0
 
