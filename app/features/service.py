@@ -9,6 +9,7 @@ from tagsmith.app.features.request import PreviewRequest
 from tagsmith.app.reading.decoding import unpacked
 from tagsmith.app.reading.stored import StoredText, corpus_of
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
+from tagsmith.core.base.regex import limited
 from tagsmith.core.features import preview
 from tagsmith.core.features.lexicon.lexicon import Lexicon, known_kind, read_lexicon
 from tagsmith.core.features.preview import PreviewCounts
@@ -66,7 +67,8 @@ async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
     uploads, texts = runtime.uploads, runtime.texts
     row = None if request.corpus is None else await uploads.in_thread(_row, runtime.database, request.corpus)
     columns = len(request.rows[0]) if row is None else row.columns
-    _check_sentence(request.rows, request.features.resolve(columns))
+    features = await uploads.in_thread(request.features.resolve, columns)
+    _check_sentence(request.rows, features)
     needed = await uploads.in_thread(_lexicons, runtime.database, request.features)
     corpus = None if row is None else texts.source(row)
     sources = PreviewSources(needed, corpus, runtime.settings.max_line_bytes)
@@ -78,6 +80,7 @@ async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
         return await uploads.sized(size_bytes, read_preview, files, request, columns, sources)
 
 
+@limited()
 def read_preview(
     files: Sequence[IO[bytes]], request: PreviewRequest, columns: int | Sequence[str], sources: PreviewSources
 ) -> Preview:
@@ -152,6 +155,7 @@ def _check_sentence(rows: list[list[str]], features: Features) -> None:
         raise Invalid("The sentence does not fit the features.", [fault], code="missing_column")
     longest = max(len(value) for row in rows for value in row)
     pieces = sum(len(template.slots) + 1 for template in features.templates)
-    if len(rows) * pieces * max(longest, 8) > MAX_CHARACTERS:
+    characters = pieces * max(longest, 8) + sum(bag.most_characters(longest) for bag in features.bags)
+    if len(rows) * characters > MAX_CHARACTERS:
         fault = Fault("Send a shorter sentence, shorter values or fewer templates.", pointer="/sentence")
         raise Invalid("The preview would be too large.", [fault], code="preview_too_large")

@@ -13,6 +13,8 @@ MIN_SIMILARITY = 0.6
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to `name`, but not `name` itself; None if none is similar enough."""
+    if len(name) > MAX_REPEATED_CHARS:
+        return None
     names = [each for each in dict.fromkeys(known) if each != name]
     folded = {each.casefold().replace("_", "-"): each for each in reversed(names)}
     found = get_close_matches(name.casefold().replace("_", "-"), folded, 1, MIN_SIMILARITY)

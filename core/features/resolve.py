@@ -1,7 +1,8 @@
 """Resolves features for a corpus: replaces the column names in templates by column numbers, which kernels need."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, get_args
 
 from pydantic import TypeAdapter
@@ -137,6 +138,10 @@ def resolve_features(
     )
 
 
+#: The most faults that are listed.
+_MAX_FAULTS = 100
+
+
 @dataclass(frozen=True)
 class _Columns:
     """All columns that templates can name."""
@@ -144,6 +149,9 @@ class _Columns:
     derived: Mapping[str, Derived]
     corpus: Sequence[str]
     matched: Mapping[str, MatchedSpec]
+    #: What was computed before.
+    _steps: dict[int | str, list[str]] = field(default_factory=dict)
+    _derivations: dict[tuple[Any, ...], Derivation] = field(default_factory=dict)
 
     def number(self, column: int | str) -> int | None:
         """The number of a column of the corpus, or None if there is no such column."""
@@ -155,6 +163,11 @@ class _Columns:
 
     def steps(self, column: int | str) -> list[str]:
         """The derived columns from `column` back to the corpus. In a cycle, the first repeated name comes last."""
+        if column not in self._steps:
+            self._steps[column] = self._walked(column)
+        return self._steps[column]
+
+    def _walked(self, column: int | str) -> list[str]:
         names: list[str] = []
         while isinstance(column, str) and column in self.derived:
             if column in names:
@@ -165,6 +178,13 @@ class _Columns:
 
     def derivation(self, slot: Slot, *, outside: bool) -> Derivation:
         """How the value of a slot is computed from a column of the corpus."""
+        # Templates have many slots, and these have few sources.
+        key = (slot.column, slot.take, slot.regex, slot.fold, outside)
+        if key not in self._derivations:
+            self._derivations[key] = self._derived_as(slot, outside=outside)
+        return self._derivations[key]
+
+    def _derived_as(self, slot: Slot, *, outside: bool) -> Derivation:
         names = self.steps(slot.column)
         number = self.number(self.derived[names[-1]].of if names else slot.column)
         assert number is not None
@@ -222,40 +242,37 @@ class _Columns:
 
     def check(self, templates: Sequence[Template]) -> None:
         """Raise Invalid if a template or a column refers to a column that does not exist or cannot be used there."""
-        faults = [
-            *(fault for template in templates for fault in self._faults_of_template(template)),
-            *(fault for name in self.derived for fault in self._faults_of_derived(name)),
-            *(
-                fault
-                for name, each in self.matched.items()
-                for fault in self._faults_of_source(name, each.of)
-            ),
-        ]
+        found = chain(
+            (fault for template in templates for fault in self._faults_of_template(template)),
+            (fault for name in self.derived for fault in self._faults_of_derived(name)),
+            (fault for name, each in self.matched.items() for fault in self._faults_of_source(name, each.of)),
+        )
+        faults = list(islice(found, _MAX_FAULTS))
         if faults:
             raise Invalid(
                 "The features use columns that are missing or cannot be used this way.",
-                faults[:100],
+                faults,
                 code="missing_column",
             )
 
-    def _faults_of_template(self, template: Template) -> list[Fault]:
-        faults = []
+    def _faults_of_template(self, template: Template) -> Iterator[Fault]:
+        for reason in self._reasons_of(template):
+            yield Fault(f"{template}: {reason}", pointer="/features/templates")
+
+    def _reasons_of(self, template: Template) -> Iterator[str]:
         alone = len(template.slots) == 1 and template.kind == "U"
         for slot in template.slots:
             if self._is_bag(slot.column) and not (alone and slot.plain and slot.anchor == "token"):
-                faults.append(
-                    f"Column {slot.column!r} has any number of values per token. Use it alone in a U template."
-                )
+                yield f"Column {slot.column!r} has any number of values per token. Use it alone in a U template."
             if isinstance(slot.column, int):
                 if self.number(slot.column) is None:
-                    faults.append(f"There is no column {slot.column}. {self._have}")
+                    yield f"There is no column {slot.column}. {self._have}"
             elif slot.column in self.matched:
                 if slot.take != "value" or slot.fold:
-                    faults.append(f"Column {slot.column!r} cannot be tested, matched or folded. Use %x.")
+                    yield f"Column {slot.column!r} cannot be tested, matched or folded. Use %x."
             elif slot.column not in self.derived and self.number(slot.column) is None:
                 named = [*self.derived, *self.matched, *self.corpus, *([_WORD] if self.corpus else ())]
-                faults.append(f"{suggest.missing('column', slot.column, named)} {self._have}")
-        return [Fault(f"{template}: {reason}", pointer="/features/templates") for reason in faults]
+                yield f"{suggest.missing('column', slot.column, named)} {self._have}"
 
     def _faults_of_derived(self, name: str) -> list[Fault]:
         of = self.derived[name].of

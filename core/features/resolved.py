@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tagsmith.core.base.regex import MAX_TEXT
 from tagsmith.core.features.columns.derived import Derived
 from tagsmith.core.features.columns.matched.kinds import MatchedSpec
 from tagsmith.core.features.templates.template import Slot, Template
@@ -23,6 +24,11 @@ class Derivation:
         last = self.steps[-1]
         values = Derivation(self.of, self.steps[:-1]).values(texts)
         return [() if value is None else last.parts(value) for value in values]
+
+    @property
+    def steps_per_character(self) -> int:
+        """The most steps of regular expressions that computing the column takes per character."""
+        return sum(step.steps_per_character for step in self.steps)
 
     @property
     def marks_first(self) -> bool:
@@ -57,6 +63,13 @@ class BagTemplate:
     def same_features(self, other: "BagTemplate") -> bool:
         """Whether equal values make the same features. The offsets do not matter."""
         return (self.before, self.after, self.derivation) == (other.before, other.after, other.derivation)
+
+    def most_characters(self, length: int) -> int:
+        """Return the most characters that the values of a text of this length have; 0 for bags of the corpus."""
+        if self.derivation is None:
+            return 0
+        n = self.derivation.steps[-1].n or 0
+        return min(length, MAX_TEXT) * n * n // 2
 
     def name(self, value: str) -> str:
         """The name of a feature."""
@@ -112,6 +125,12 @@ class Features:
     def columns(self) -> int:
         """The number of columns that the corpus must have."""
         return len(self.names)
+
+    @property
+    def steps_per_character(self) -> int:
+        """The most steps of regular expressions that computing all columns takes per character."""
+        bags = [bag.derivation for bag in self.bags if bag.derivation is not None]
+        return sum(each.steps_per_character for each in (*bags, *(spec for _, spec in self.derived)))
 
     @property
     def gathers(self) -> bool:

@@ -13,11 +13,15 @@ linear in the length of the pattern and the size of the program. Both have a lim
 
 Matching: back references and lookaround do not exist, so a step of the program and a position in the text determine
 whether the rest can match. A pair that has failed once is never tried again. This bounds the work by the product of
-both lengths, where matchers that backtrack freely can take exponential time.
+both lengths, where matchers that backtrack freely can take exponential time. `limited` bounds it for many values and
+expressions together.
 """
 
 from tagsmith.core.base.regex.parser import MAX_PATTERN
 from tagsmith.core.base.regex.program import MAX_STEPS, MAX_WORK, Dialect
-from tagsmith.core.base.regex.regex import MAX_TEXT, Automaton, Regex, parser_of
+from tagsmith.core.base.regex.regex import MAX_TEXT, TEST_STEPS, Automaton, Regex, limited, parser_of
 
-__all__ = ["MAX_PATTERN", "MAX_STEPS", "MAX_TEXT", "MAX_WORK", "Automaton", "Dialect", "Regex", "parser_of"]
+__all__ = [
+    "MAX_PATTERN", "MAX_STEPS", "MAX_TEXT", "MAX_WORK", "TEST_STEPS", "Automaton", "Dialect", "Regex", "limited",
+    "parser_of",
+]  # fmt: skip

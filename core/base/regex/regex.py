@@ -1,20 +1,53 @@
 """Matching: a compiled expression finds the leftmost match, or becomes an automaton."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tagsmith.core.base.errors import TooLarge
 from tagsmith.core.base.regex.characters import anything
 from tagsmith.core.base.regex.extended import ExtendedParser
-from tagsmith.core.base.regex.matching import Program, classes_of, first_matches
+from tagsmith.core.base.regex.matching import Program, SearchScratch, classes_of, first_matches, passes_of
 from tagsmith.core.base.regex.parser import Parser
 from tagsmith.core.base.regex.program import END, FOUND, START, TAKE, Dialect, Step, Test
 from tagsmith.core.base.regex.wapiti import WapitiParser
 
 #: Characters of a value that are searched. Words are shorter. A line of a megabyte would take minutes.
 MAX_TEXT = 1024
+#: Steps while somebody waits for a response: at most 10 s. Real expressions take a few steps per character.
+INTERACTIVE_STEPS = 500_000_000
+#: The steps that take as long as one test of a character, which is a call of Python.
+TEST_STEPS = 10
+_UNLIMITED = np.iinfo(np.int64).max
+_left: ContextVar[NDArray[np.int64] | None] = ContextVar("steps left", default=None)
+
+
+@contextmanager
+def limited(steps: int | None = None) -> Iterator[None]:
+    """Limit the steps of all searches in the block together, by default to `INTERACTIVE_STEPS`.
+
+    The search that exceeds the limit raises TooLarge. Inside of another such block, the limit of that one counts.
+    """
+    outer = _left.get()
+    limit = INTERACTIVE_STEPS if steps is None else steps
+    token = _left.set(np.array([limit], np.int64) if outer is None else outer)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def _too_many_steps() -> TooLarge:
+    return TooLarge(
+        "Searching this input for the regular expressions of the features takes too long. Send less text per request, "
+        "or use simpler expressions.",
+        code="too_many_steps",
+    )
 
 
 @dataclass(frozen=True)
@@ -62,6 +95,12 @@ class Regex:
                 stack.extend(reversed(targets))
         return tuple(found)
 
+    @property
+    def steps_per_character(self) -> int:
+        """The most steps that a search takes per character."""
+        program, tests = self._compiled
+        return int(program.operations.size) + TEST_STEPS * len(tests)
+
     def find(self, text: str) -> str | None:
         """The leftmost match in the first `MAX_TEXT` characters, or None."""
         return self.find_all([text])[0]
@@ -72,11 +111,18 @@ class Regex:
         texts = [text[:MAX_TEXT] for text in texts]
         lengths = np.array([len(text) for text in texts], np.int64)
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
-        classes, passes = classes_of(points, tests)
-        states = program.operations.size * (int(lengths.max(initial=0)) + 1)
-        seen, stack = np.empty(states, np.bool_), np.empty(2 * states + 1, np.int64)
+        distinct, classes = classes_of(points)
+        left = _left.get()
+        left = np.array([_UNLIMITED]) if left is None else left
+        left[0] -= TEST_STEPS * distinct.size * len(tests)
+        if left[0] < 0:
+            raise _too_many_steps()
+        passes = passes_of(distinct, tests)
+        scratch = SearchScratch.of(program, int(lengths.max(initial=0)), left)
         starts, stops = np.empty(lengths.size, np.int64), np.empty(lengths.size, np.int64)
-        first_matches(program, classes, np.cumsum(lengths), passes, seen, stack, starts, stops)
+        first_matches(program, classes, np.cumsum(lengths), passes, scratch, starts, stops)
+        if left[0] < 0:
+            raise _too_many_steps()
         places = zip(texts, starts.tolist(), stops.tolist(), strict=True)
         return [None if start < 0 else text[start:stop] for text, start, stop in places]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tagsmith.core.base.arrays import Places
 from tagsmith.core.base.jit import kernel
 from tagsmith.core.base.regex import Automaton, Regex
-from tagsmith.core.base.regex.matching import classes_of
+from tagsmith.core.base.regex.matching import classes_of, passes_of
 from tagsmith.core.corpus.text.words import Points
 
 #: The most alternatives of all states: the work per character. Real patterns have a few dozen; a megabyte then takes
@@ -84,7 +84,8 @@ def automaton_of(pattern: str) -> Automaton:
 def matches(points: Points, pattern: str) -> tuple[Places, Places]:
     """Return the start and stop of each token that matches the pattern."""
     automaton = automaton_of(pattern)
-    classes, passes = classes_of(points, automaton.tests)
+    distinct, classes = classes_of(points)
+    passes = passes_of(distinct, automaton.tests)
     flat: list[Any] = [item for state in automaton.alternatives for item in state]
     bounds = np.cumsum([0, *map(len, automaton.alternatives)])
     values = np.full((2, len(automaton.alternatives)), -1, np.int64)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tagsmith.core.base.regex import MAX_PATTERN, Dialect, Regex
+from tagsmith.core.base.regex import MAX_PATTERN, MAX_TEXT, TEST_STEPS, Dialect, Regex
 from tagsmith.core.base.spec import Spec
 
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
@@ -50,16 +50,17 @@ def _char_classes(text: str) -> str:
     return "+".join(sorted({_char_class(c) for c in text}))
 
 
-#: The classes of Nymble (Bikel et al. 1997) and of later biomedical systems. The first match wins.
+#: The classes of Nymble (Bikel et al. 1997) and of later biomedical systems. The first match wins. Repeats are
+#: possessive (`*+`), so that matching takes time linear in the length of a word.
 _ORTHOGRAPHY: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("TwoDigits", re.compile(r"\d\d")),
     ("FourDigits", re.compile(r"\d{4}")),
     ("AllDigits", re.compile(r"\d+")),
-    ("DigitsAndComma", re.compile(r"[+-]?\d[\d.]*,[\d.,]*")),
-    ("DigitsAndPeriod", re.compile(r"[+-]?\d*\.\d[\d.]*|[+-]?\d+\.")),
-    ("DigitsAndSlash", re.compile(r"\d[\d/]*/[\d/]*")),
-    ("DigitsAndColon", re.compile(r"\d[\d:]*:[\d:]*")),
-    ("DigitsAndDash", re.compile(r"\d[\d-]*-[\d-]*|-\d+")),
+    ("DigitsAndComma", re.compile(r"[+-]?\d[\d.]*+,[\d.,]*+")),
+    ("DigitsAndPeriod", re.compile(r"[+-]?\d*+\.\d[\d.]*+|[+-]?\d++\.")),
+    ("DigitsAndSlash", re.compile(r"\d++/[\d/]*+")),
+    ("DigitsAndColon", re.compile(r"\d++:[\d:]*+")),
+    ("DigitsAndDash", re.compile(r"\d++-[\d-]*+|-\d++")),
     ("RomanNumeral", re.compile(r"(?=[IVXLCDM]{2})M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")),
 )
 
@@ -153,12 +154,24 @@ class Derived(Spec):
         return self
 
     @property
+    def steps_per_character(self) -> int:
+        """The most steps that computing the column takes per character of a value; 0 if these are few."""
+        if self.is_bag:
+            return TEST_STEPS * (self.n or 0)
+        return (
+            0
+            if self.pattern is None
+            else _regex(self.pattern, self.dialect or "extended").steps_per_character
+        )
+
+    @property
     def is_bag(self) -> bool:
         """Whether the column has any number of values per token."""
         return self.kind == "substrings"
 
     def parts(self, text: str) -> list[str]:
-        """The values of a bag column, without repetitions."""
+        """The values of a bag column, without repetitions; those in the first `MAX_TEXT` characters of a long text."""
+        text = text[:MAX_TEXT]
         n, size = self.n or 0, len(text)
         return list(dict.fromkeys(text[i : i + k] for k in range(1, n) for i in range(size - k + 1)))
 

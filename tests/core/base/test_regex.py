@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagsmith.core.base.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Dialect, Regex, parser_of
-from tagsmith.core.base.regex.matching import Program, classes_of, first_matches
+from tagsmith.core.base.errors import TooLarge
+from tagsmith.core.base.regex import MAX_STEPS, MAX_TEXT, MAX_WORK, Dialect, Regex, limited, parser_of
+from tagsmith.core.base.regex.matching import Program, SearchScratch, classes_of, first_matches, passes_of
 
 SETS = ["[ab]", "[^a]", r"[\db]", r"[^\w.]", r"[\W\-]", r"[\].a]", "[a-cb-d]", "[a-]", r"[\t-a]"]
 ATOMS = st.sampled_from(["a", "b", ".", *SETS, "(a|b)", "(?:ab|c)", r"\w", "(a|)", r"\d", r"\."])
@@ -241,16 +242,31 @@ def test_no_expression_takes_more_steps_than_its_length_times_that_of_the_text(
 ) -> None:
     regex = Regex(pattern, dialect)
     program, tests = Program.of(parser_of(pattern, dialect).program())
-    classes, passes = classes_of(np.full(MAX_TEXT, ord("a"), np.uint32), tests)
-    states = program.operations.size * (MAX_TEXT + 1)
-    # Each pair of a step and a position is taken from the stack at most once, so it never holds more.
-    stack = np.full(2 * states + 1, -1, np.int64)
+    distinct, classes = classes_of(np.full(MAX_TEXT, ord("a"), np.uint32))
+    passes = passes_of(distinct, tests)
+    most = program.operations.size * (MAX_TEXT + 1)
+    scratch = SearchScratch.of(program, MAX_TEXT, np.array([most]))
+    scratch.stack[:] = -1
     place = np.empty(1, np.int64)
-    ends = np.array([MAX_TEXT])
-    first_matches(program, classes, ends, passes, np.empty(states, np.bool_), stack, place, place)
-    assert stack[-1] == -1
+    first_matches(program, classes, np.array([MAX_TEXT]), passes, scratch, place, place)
+    # Each pair of a step and a position is taken from the stack at most once, so it never holds more.
+    assert scratch.stack[-1] == -1
+    assert 0 <= scratch.left[0] < most
     assert place[0] == -1
     assert regex.find("a" * 100_000) is None
+
+
+def test_searches_have_a_limit_together() -> None:
+    slow, text = Regex("(a?){100}b"), "a" * 500
+    with limited(250_000):
+        slow.find(text)
+        with limited(), pytest.raises(TooLarge, match="Send less text"):
+            slow.find_all([text, text])
+    # Each test of a distinct character counts, too: it is a call of Python.
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + 1_000)))
+    with limited(1_000_000), pytest.raises(TooLarge):
+        Regex(letters[:400]).find(letters)
+    assert slow.find_all([text, text, text]) == [None] * 3
 
 
 def test_many_texts_are_matched_at_once() -> None:

@@ -1,10 +1,13 @@
 """Derived columns: the functions, chains of them, and the place of a token."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.steps import finished
@@ -173,3 +176,34 @@ def test_presets_name_every_column_they_derive(preset: Any) -> None:
     _, derived = PRESETS[preset](2)
     features = FeatureSpec(preset=preset).resolve(2)
     assert {name for name, _ in (*features.derived, *features.matched)} == set(derived)
+
+
+#: The classes of numbers as they were first written: with repeats that can be divided in many ways.
+NUMBERS = {
+    "DigitsAndComma": r"[+-]?\d[\d.]*,[\d.,]*",
+    "DigitsAndPeriod": r"[+-]?\d*\.\d[\d.]*|[+-]?\d+\.",
+    "DigitsAndSlash": r"\d[\d/]*/[\d/]*",
+    "DigitsAndColon": r"\d[\d:]*:[\d:]*",
+    "DigitsAndDash": r"\d[\d-]*-[\d-]*|-\d+",
+}
+
+
+@given(st.text(st.sampled_from("12.,/:-+x"), min_size=1, max_size=8))
+def test_numbers_are_classified_by_their_first_pattern(word: str) -> None:
+    (found,) = Derived(kind="orthography").values([word])
+    expected = next((name for name, pattern in NUMBERS.items() if re.fullmatch(pattern, word)), None)
+    if found in NUMBERS or expected is not None:
+        assert found == ("AllDigits" if word.isdigit() else expected) or word.isdigit()
+
+
+def test_a_word_of_a_megabyte_is_classified_in_linear_time() -> None:
+    # An hour, if every division of the slashes were tried.
+    for sign in "/:-,.":
+        (found,) = Derived(kind="orthography").values([f"1{sign * 1_000_000}x"])
+        assert found is not None
+
+
+def test_substrings_are_those_of_the_beginning_of_a_huge_word() -> None:
+    column = Derived(kind="substrings", n=3)
+    assert column.parts("abc") == ["a", "b", "c", "ab", "bc"]
+    assert "z" not in column.parts("ab" * 1_000 + "z")
