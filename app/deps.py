@@ -15,7 +15,7 @@ from tagsmith.app.audit.entry import RequestAudit
 from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
 from tagsmith.app.http.idempotency import ChangeResponse, PendingRequest
-from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.http.limits import OpenStreams, OpenUploads, RateLimiter
 from tagsmith.app.http.memory import RequestMemory
 from tagsmith.app.jobs.live import LiveEvents
 from tagsmith.app.jobs.sender import JobSender
@@ -58,6 +58,7 @@ class Runtime:
     key_cache: KeyCache
     rates: RateLimiter
     streams: OpenStreams
+    open_uploads: OpenUploads
     meters: Meters
     sampler: MetricsSampler
     #: None when tracing is off.

@@ -90,7 +90,10 @@ def remove_outputs(database: Database, days: int) -> Iterator[int]:
 
 
 def cancel_paused(database: Database, days: int) -> Iterator[int]:
-    """Cancel jobs whose checkpoint is older than `days`, unless that is 0, which deletes it; yield their number."""
+    """Cancel paused jobs whose checkpoint is older than `days`, which deletes the checkpoint; 0 disables it.
+
+    Yields the number of jobs per transaction.
+    """
     while days:
         with database.write() as conn:
             found = job_retention.paused_before(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
@@ -115,20 +118,15 @@ def remove_spool(folder: Path) -> Iterator[int]:
 
 def remove_audit(database: Database, days: int) -> Iterator[int]:
     """Remove entries of the audit that are older than `days`, unless that is 0; yield the number per transaction."""
-    while days:
-        with database.write() as conn:
-            count = audit.remove_before(conn, clock.now(conn) - timedelta(days=days), BATCH_ENTRIES)
-        if not count:
-            return
-        yield count
+    return _remove_parts(database, days, audit.remove_before, BATCH_ENTRIES)
 
 
 def _remove_parts(
-    database: Database, days: int, delete: Callable[[Connection, datetime, int], int]
+    database: Database, days: int, delete: Callable[[Connection, datetime, int], int], batch: int = BATCH_JOBS
 ) -> Iterator[int]:
     while days:
         with database.write() as conn:
-            count = delete(conn, clock.now(conn) - timedelta(days=days), BATCH_JOBS)
+            count = delete(conn, clock.now(conn) - timedelta(days=days), batch)
         if not count:
             return
         yield count

@@ -24,7 +24,7 @@ from tagsmith.app.features.routes import router as features
 from tagsmith.app.health.routes import router as health
 from tagsmith.app.health.service import Health
 from tagsmith.app.http import problems
-from tagsmith.app.http.limits import OpenStreams, RateLimiter
+from tagsmith.app.http.limits import OpenStreams, OpenUploads, RateLimiter
 from tagsmith.app.http.memory import RequestMemory
 from tagsmith.app.http.middleware.access_control import AccessControl
 from tagsmith.app.http.middleware.attach_policy import AttachPolicy
@@ -180,6 +180,7 @@ def _runtime(settings: Settings, tracing: "Tracing | None") -> Runtime:
         key_cache=KeyCache(database, settings),
         rates=RateLimiter(async_redis, settings),
         streams=streams,
+        open_uploads=OpenUploads(),
         meters=meters,
         sampler=MetricsSampler(meters, streams, cache),
         tracing=tracing,

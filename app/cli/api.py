@@ -25,8 +25,9 @@ GRACE_S = 10
 #: per request. Python's default is 5 ms for each wait.
 SWITCH_S = 0.0005
 #: Thresholds of the garbage collector. A request of 1,000 sentences creates 23,000 lists. With the default thresholds,
-#: the collector scans all of them several times, and every second scan covers all objects of the process.
-COLLECT = (50_000, 20, 100)
+#: the collector scans all of them several times, and every second scan covers all objects of the process. The second
+#: threshold keeps it from scanning a request of a million tokens, which takes a tenth of a second.
+COLLECT = (50_000, 200, 100)
 
 
 def serve(settings: Settings, descriptor: int | None) -> int:

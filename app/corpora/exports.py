@@ -78,6 +78,8 @@ def _write(
     if model:
         tagger = Tagger.open(Path(f"/dev/fd/{model[0].fileno()}"), model_sha256)
         corpus = finished(tagged_corpus(tagger, corpus))
+    target.seek(0)
+    target.truncate()  # what an interrupted attempt has written
     target.writelines(formats.write(corpus, format, options))
     target.flush()
 

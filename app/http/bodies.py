@@ -5,14 +5,17 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+import anyio.to_thread
 import pydantic_core
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from tagsmith.app.http import problems
+from tagsmith.app.http.memory import COUNTED_BYTES
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, Unsupported
 from tagsmith.core.base.spec import pointer as pointer_of
 from tagsmith.core.corpus.attributes import DuplicateNameError, object_of
+from tagsmith.core.corpus.formats.ndjson import members_of
 
 #: Line and column in an error message of the parser.
 _PLACE = re.compile(r" at line (\d+) column (\d+)$")
@@ -49,10 +52,17 @@ class JsonRoute(APIRoute):
             require_json(request, when_absent=required)
             raw = await request.body()
             async with request.app.state.runtime.memory.held(raw):
-                parsed = parse_json(raw) if raw or required else None
+                parsed = await _parsed(raw) if raw or required else None
                 return await handle(JsonRequest(request, raw, parsed))
 
         return strict
+
+
+async def _parsed(raw: bytes) -> Any:
+    """Parse a body; a large one in a thread, so that other requests pass."""
+    if len(raw) <= COUNTED_BYTES:
+        return parse_json(raw)
+    return await anyio.to_thread.run_sync(parse_json, raw)
 
 
 def require_json(request: Request, *, when_absent: bool = True) -> None:
@@ -84,7 +94,7 @@ def parse_json(body: bytes) -> Any:
         raise malformed(str(error)) from None
     if rb"\u0000" in body:
         refuse_nul(value)
-    if body.count(b":") > _members(value):  # in most bodies, every colon belongs to a member
+    if body.count(b":") > members_of(value):  # in most bodies, every colon belongs to a member
         refuse_repeated_names(body)
     return whole(value) if b".0" in body or b"e" in body.lower() else value
 
@@ -93,16 +103,11 @@ def refuse_repeated_names(body: bytes, pointer: str | None = None) -> None:
     """Raise Invalid if an object has a name twice. JSON parsers silently keep only the last value."""
     try:
         json.loads(body, object_pairs_hook=object_of)
+    except RecursionError:
+        raise malformed("recursion limit exceeded") from None
     except DuplicateNameError as error:
         fault = Fault(f"{error}. Remove one of them.", pointer=pointer, type=FaultType.DUPLICATE_NAME)
         raise Invalid("An object has a name twice.", [fault], code="invalid_request") from None
-
-
-def _members(value: Any) -> int:
-    """Count the members of all objects in a parsed body."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(_members, value.values()))
-    return sum(map(_members, value)) if isinstance(value, list) else 0
 
 
 def whole(value: Any) -> Any:
@@ -114,12 +119,16 @@ def whole(value: Any) -> Any:
     return [whole(item) for item in value] if isinstance(value, list) else value
 
 
-def malformed(message: str) -> problems.Malformed:
-    """Convert an error message of the parser to an error with a line number."""
+def malformed(message: str, *, lines: int = 0, columns: int = 0) -> problems.Malformed:
+    """Convert an error message of the parser to an error with a line number.
+
+    `lines` and `columns` are what comes before the text that was parsed: whole lines, and a part of its first line.
+    """
     found = _PLACE.search(message)
     reason = message[: found.start()] if found else message
     line = int(found[1]) if found else 1
-    column = f" in column {found[2]}" if found else ""
+    column = f" in column {int(found[2]) + (columns if line == 1 else 0)}" if found else ""
+    line += lines
     code = "json_too_deep" if "recursion" in reason else "malformed_json"
     return problems.Malformed(
         f"The body is not valid JSON: {reason}.",

@@ -9,6 +9,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MAX_HEAD_BYTES = 64 * 1024
 #: Time for the head of a request. A client that is slower keeps a connection without a request.
 HEAD_S = 20.0
+#: Bytes between the name, the value and the end of a header.
+SEPARATORS = 4
 
 _REASONS = {
     408: "Request Timeout: the head of the request did not arrive in time.",
@@ -49,7 +51,7 @@ class Connection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        self._parsed += len(name) + len(value)
+        self._parsed += len(name) + len(value) + SEPARATORS
 
     def on_headers_complete(self) -> None:
         self._in_head = False

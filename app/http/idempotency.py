@@ -103,7 +103,7 @@ class PendingRequest:
         self._request = request
         self._secret_fields = secret_fields
         self._kept = kept
-        #: Whether the response is stored, unless its transaction failed.
+        #: Whether `store` was called. The transaction can still fail.
         self.is_stored = False
 
     def store(self, conn: Connection, response: ChangeResponse[BaseModel]) -> None:

@@ -1,9 +1,10 @@
-"""Limits per caller: requests per second, counted in Redis for all processes, and open event streams."""
+"""Limits per caller: requests per second, counted in Redis for all processes, and open event streams and uploads."""
 
 import asyncio
 import contextlib
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,11 @@ OUTAGE_PAUSE_S = 2.0
 MAX_CALLERS = 4096
 #: Streams end with their job, which can take hours. A refused client should still try again soon.
 STREAM_RETRY_S = 5.0
+#: Uploads at once. Each can fill the disk with as many bytes as an upload may have.
+MAX_UPLOADS = 64
+#: Fewer for each caller, so that one with slow connections does not keep the others waiting.
+MAX_UPLOADS_PER_CALLER = 16
+UPLOAD_RETRY_S = 1.0
 
 #: A token bucket. KEYS: the bucket; ARGV: rate, size, requested. Returns the number of granted tokens and, if 0, the
 #: seconds until one is available. It uses the clock of Redis, which is the same for all machines.
@@ -125,30 +131,29 @@ class RateLimiter:
         return granted, 0.0 if granted else (1 - wallet.level) / self._local_rate
 
 
-class OpenStreams:
-    """Counts the open event streams of this process."""
+class _OpenRequests(ABC):
+    """Counts the open requests of one kind in this process."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._most = settings.max_streams
-        self._most_each = settings.max_streams_per_caller
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most = most
+        self._most_each = most_each
         self._open: Counter[str | None] = Counter()
 
     @property
     def count(self) -> int:
-        """The number of open streams."""
+        """The number of open requests."""
         return self._open.total()
 
     @contextlib.contextmanager
     def opened(self, caller: str | None) -> Iterator[None]:
-        """Count a stream of a caller while the context is open. Raises TooMany when there are too many.
+        """Count a request of a caller while the context is open. Raises TooMany when there are too many.
 
         `caller` is None for a caller that has no individual limit.
         """
         if self.count >= self._most:
-            raise TooMany("Too many event streams are open.", STREAM_RETRY_S, code="too_many_streams")
+            raise self._refused(self._most, "of all callers")
         if caller is not None and self._open[caller] >= self._most_each:
-            reason = f"More than {self._most_each} event streams at a time."
-            raise TooMany(reason, STREAM_RETRY_S, code="too_many_streams")
+            raise self._refused(self._most_each, "of one caller")
         self._open[caller] += 1
         try:
             yield
@@ -156,3 +161,29 @@ class OpenStreams:
             self._open[caller] -= 1
             if self._open[caller] <= 0:
                 del self._open[caller]
+
+    @abstractmethod
+    def _refused(self, most: int, whose: str) -> TooMany:
+        """Build the error for a request that is one too many."""
+
+
+class OpenStreams(_OpenRequests):
+    """Counts the open event streams of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.max_streams, settings.max_streams_per_caller)
+
+    def _refused(self, most: int, whose: str) -> TooMany:
+        reason = f"{most} event streams {whose} are open. Try again when one has ended."
+        return TooMany(reason, STREAM_RETRY_S, code="too_many_streams")
+
+
+class OpenUploads(_OpenRequests):
+    """Counts the uploads that this process receives."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_UPLOADS, MAX_UPLOADS_PER_CALLER)
+
+    def _refused(self, most: int, whose: str) -> TooMany:
+        reason = f"{most} uploads {whose} are being received. Try again when one has ended."
+        return TooMany(reason, UPLOAD_RETRY_S, code="too_many_uploads")

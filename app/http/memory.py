@@ -21,7 +21,7 @@ class RequestMemory:
     """The memory of the requests in progress. Use it on the event loop."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
         self._held_bytes = 0
 
     @asynccontextmanager
@@ -32,9 +32,10 @@ class RequestMemory:
             if start:
                 await asyncio.sleep(0)  # let other requests pass
             size_bytes += VALUE_BYTES * count_values(raw[start : start + SLICE_BYTES])
-            if size_bytes > self._limit_bytes:
+            # The body itself is held, too, while it is parsed.
+            if size_bytes + len(raw) > self.limit_bytes:
                 raise TooLarge(
-                    f"Parsing this body takes more than the {self._limit_bytes >> 20} MiB of memory that are allowed. "
+                    f"Parsing this body takes more than the {self.limit_bytes >> 20} MiB of memory that are allowed. "
                     "Send several smaller requests.",
                     code="too_many_values",
                 )
@@ -46,7 +47,7 @@ class RequestMemory:
 
     def take(self, size_bytes: int) -> None:
         """Hold memory, or raise Unavailable if all of it is held."""
-        if self._held_bytes + size_bytes > self._limit_bytes:
+        if self._held_bytes + size_bytes > self.limit_bytes:
             raise Unavailable("Too many large requests at once. Try again later.", code="overloaded")
         self._held_bytes += size_bytes
 

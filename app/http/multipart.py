@@ -1,5 +1,6 @@
 """Streaming parser of a multipart body with exactly one file."""
 
+import re
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import PurePath
@@ -10,6 +11,9 @@ from python_multipart.exceptions import FormParserError
 from tagsmith.app.http.problems import Malformed
 from tagsmith.core.base.errors import Invalid
 
+#: Characters that names cannot have, and the most that they can.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+MAX_NAME = 200
 #: Content encodings by file name suffix.
 _ENCODINGS = {".gz": "gzip", ".zst": "zstd"}
 
@@ -81,7 +85,7 @@ class FilePart:
         if not isinstance(filename, str):
             reason = "The part of the multipart body is not a file; name and format go into the query."
             raise Invalid(reason, code="no_file_part")
-        self.filename = PurePath(filename.replace("\\", "/")).name or None
+        self.filename = _UNPRINTABLE.sub("", PurePath(filename.replace("\\", "/")).name)[:MAX_NAME] or None
         encoding = self._headers["content-encoding"]
         self.encoding = encoding or _ENCODINGS.get(PurePath(filename).suffix.lower())
 

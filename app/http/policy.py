@@ -28,11 +28,17 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ATTRIBUTE = "__policy__"
 
 
+#: Specs have some kilobytes. Parsing and validating a body of this size takes a tenth of a second at most.
+MAX_SPEC_BYTES = 512 << 10
+
+
 class BodyLimit(Enum):
     """The size limit of a request body. The settings define the bytes."""
 
-    #: `max_json_bytes`: the body is held in memory.
+    #: `MAX_SPEC_BYTES`: the framework validates the body on the event loop.
     JSON = auto()
+    #: `max_json_bytes`: sentences or text, which a thread parses.
+    TAGGING = auto()
     #: `max_upload_bytes`: the body is streamed.
     UPLOAD = auto()
 

@@ -4,6 +4,7 @@ import http
 import json
 import logging
 import math
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from starlette.types import Scope
 from tagsmith.app.http.policy import declared
 from tagsmith.core.base import disk, errors
 from tagsmith.core.base.spec import pointer, reason_of
+from tagsmith.core.store.idempotency import InProgress
 from tagsmith.wire.problems import MAX_LOCATIONS
 
 logger = logging.getLogger(__name__)
@@ -27,7 +29,10 @@ MEDIA_TYPE = "application/problem+json"
 #: Limits the response to a body with very many faults.
 MAX_FAULTS = MAX_LOCATIONS
 
-#: The `Retry-After` of a 503, in seconds.
+#: Limits the places that are repeated from a request.
+MAX_POINTER = 1_000
+
+#: The `Retry-After` of a 503, and of a request whose Idempotency-Key is in use, in seconds.
 RETRY_AFTER_S = 1
 
 
@@ -47,6 +52,12 @@ class Forbidden(errors.TagsmithError):
     """The key does not allow this."""
 
     default_code = "scope_missing"
+
+
+class TooSlow(errors.TagsmithError):
+    """The body does not arrive in time."""
+
+    default_code = "body_timeout"
 
 
 class TooMany(errors.TagsmithError):
@@ -72,6 +83,7 @@ STATUS: Mapping[type[errors.TagsmithError], int] = {
     Unauthenticated: 401,
     Forbidden: 403,
     errors.NotFound: 404,
+    TooSlow: 408,
     errors.Conflict: 409,
     errors.Stale: 412,
     errors.TooLarge: 413,
@@ -127,13 +139,14 @@ def problem_response(
 
 def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     """Build the response for an error that a user can cause."""
+    release(error)
     parameter = PARAMETERS.get(error.code)
     faults = error.faults[:MAX_FAULTS] or ((errors.Fault(error.message),) if parameter else ())
     entries = [
         fault_entry(
             each.reason,
             type=each.type,
-            pointer=each.pointer,
+            pointer=each.pointer and each.pointer[:MAX_POINTER],
             line=each.line,
             parameter=each.parameter or parameter,
         )
@@ -142,6 +155,18 @@ def from_error(scope: Scope, error: errors.TagsmithError) -> Response:
     return problem_response(
         scope, status_of(error), error.code, error.message, entries, headers=_headers(error)
     )
+
+
+def release(error: BaseException) -> None:
+    """Free the local variables of the calls that raised an error.
+
+    The future of a thread refers to the error, and the error to the future by its frames. Without this, the body of a
+    refused request stays in memory until the garbage collector finds the cycle.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        traceback.clear_frames(found.__traceback__)
+        found = found.__context__
 
 
 def lacks(scope: str) -> Forbidden:
@@ -156,6 +181,8 @@ def _headers(error: errors.TagsmithError) -> Mapping[str, str]:
         return {"WWW-Authenticate": f'Bearer realm="tagsmith"{detail}'}
     if isinstance(error, Forbidden):
         return {"WWW-Authenticate": 'Bearer realm="tagsmith", error="insufficient_scope"'}
+    if isinstance(error, InProgress):
+        return {"Retry-After": str(RETRY_AFTER_S)}
     if isinstance(error, TooMany):
         return {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
     return {}
@@ -210,6 +237,7 @@ def install(app: FastAPI) -> None:
 
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
+        release(error)
         field = getattr(request.scope.get("route"), "body_field", None)
         faults = fault_entries(error.errors(), field and field.field_info.annotation)
         detail = f"The request has {len(error.errors())} fault{'s' if len(error.errors()) > 1 else ''}."

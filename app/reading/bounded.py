@@ -72,21 +72,23 @@ class BoundedCalls:
 
     def _call(self, call: BoundedCall, files: Sequence[IO[bytes]]) -> Any:
         for _ in range(ATTEMPTS):
+            with self._lock:
+                control = self._started()
             try:
-                outcome = self._exchange(call, files)
+                outcome = self._exchange(control, call, files)
             except (OSError, EOFError):  # the process has ended, for lack of work or by a signal
-                self.close()
+                with self._lock:
+                    if self._control is control:  # otherwise another call has started a new process
+                        self._stop()
                 continue
             return self._value(outcome)
         raise Unavailable("The process that reads uploads ended. Try again.", code="reading_interrupted")
 
-    def _exchange(self, call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
+    def _exchange(self, control: socket.socket, call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
         mine, theirs = socket.socketpair()
         with mine:
             with theirs, self._lock:
-                socket.send_fds(
-                    self._started(), [b"\0"], [theirs.fileno(), *(file.fileno() for file in files)]
-                )
+                socket.send_fds(control, [b"\0"], [theirs.fileno(), *(file.fileno() for file in files)])
             messages.send(mine, call)
             outcome: Outcome = messages.receive(mine)
             return outcome

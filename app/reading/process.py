@@ -1,8 +1,8 @@
 """The process that calls functions with limited memory: `python -m tagsmith.app.reading.process DESCRIPTOR`.
 
 It imports everything once and forks for each call, which takes milliseconds. A call that needs too much memory ends a
-process that nobody else uses. It ends when its API process closes the socket `DESCRIPTOR`, or after a time without
-calls. `bounded.BoundedCalls` is the other side.
+process that nobody else uses. The parent ends when its API process closes the socket `DESCRIPTOR`, or after a time
+without calls. `bounded.BoundedCalls` is the other side.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ CALLED = (corpus_upload, lexicon_upload, model_upload, exports, sentences, featu
 IDLE_S = 600.0
 #: Files of one call: the socket of the call, and what it reads and writes.
 MAX_FILES = 128
-#: Of a call, by processor time. The slowest format reads 1 GiB in a few minutes.
+#: CPU time limit of one call. The slowest format reads 1 GiB in a few minutes.
 MAX_CPU_S = 1800
 #: The kernel ends this process first when the memory of the machine or container is exhausted.
 OOM_SCORE = "1000"
@@ -116,11 +116,9 @@ def _outcome(call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
     _limit(call.memory_bytes)
     try:
         return Returned(call.function(files, *call.arguments))
-    except TagsmithError as error:
-        return Raised(error)
     except MemoryError:
         return OutOfMemory()
-    except OSError as error:
+    except (TagsmithError, OSError) as error:
         return Raised(error)
     except Exception:  # noqa: BLE001  # the other side logs it
         return Failed(traceback.format_exc())
@@ -129,11 +127,14 @@ def _outcome(call: BoundedCall, files: Sequence[IO[bytes]]) -> Outcome:
 def _limit(memory_bytes: int) -> None:
     """Limit the memory that this process allocates from now on, and its time."""
     # RLIMIT_DATA also counts the memory that is in use already: data and stack, in pages. Only Linux enforces it.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
         pages = int(Path("/proc/self/statm").read_text().split()[5])
         limit = pages * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+    # At the soft limit the process gets SIGXCPU, at the hard one SIGKILL, as if it had used too much memory.
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard == resource.RLIM_INFINITY or hard > MAX_CPU_S:
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -1,7 +1,9 @@
 """Uploads: received to a file, and read from there with limited memory."""
 
+import asyncio
 import contextlib
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from typing import IO, Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from tagsmith.app.http.problems import TooSlow
 from tagsmith.app.reading.bounded import BoundedCalls
 from tagsmith.core.base.errors import TooLarge, Unavailable
 
@@ -21,8 +24,9 @@ BATCH_BYTES = 1 << 20
 #: Up to this size, compressed and decompressed, files are read in the process that serves: 0.01 s faster. The hungriest
 #: format takes about fifty times as much memory.
 INLINE_BYTES = 256 << 10
-#: Bodies that are received at once. Each can fill the disk with as many bytes as an upload may have.
-MAX_RECEIVED = 64
+#: A body that stops is given up after this time. One that arrives may take longer, at this rate.
+GRACE_S = 20.0
+LEAST_BYTES_PER_S = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,6 @@ class Uploads:
         #: Files on their way in or out.
         self.spool_dir = spool_dir
         self._bounded = bounded
-        self._receiving = 0
         #: Uploads have their own threads, so that long ones do not block other routes.
         self.threads = anyio.CapacityLimiter(threads)
 
@@ -56,18 +59,12 @@ class Uploads:
     @asynccontextmanager
     async def received(self, body: AsyncIterator[bytes]) -> AsyncIterator[Received]:
         """Receive a whole body. The files are gone at the end of the block."""
-        if self._receiving >= MAX_RECEIVED:
-            raise Unavailable("Too many uploads at once. Try again later.", code="overloaded")
-        self._receiving += 1
-        try:
-            with self.file() as raw, self.file() as packed:
-                size_bytes = 0
-                async for batch in _batches(body):
-                    await self.in_thread(_write, raw, batch)
-                    size_bytes += len(batch)
-                yield Received(raw, packed, size_bytes)
-        finally:
-            self._receiving -= 1
+        with self.file() as raw, self.file() as packed:
+            size_bytes = 0
+            async for batch in _batches(body):
+                await self.in_thread(_write, raw, batch)
+                size_bytes += len(batch)
+            yield Received(raw, packed, size_bytes)
 
     async def read(
         self, received: Received, function: Callable[..., T], *arguments: Any, max_decoded_bytes: int
@@ -132,9 +129,25 @@ def _write(file: IO[bytes], batch: bytes) -> None:
         file.flush()
 
 
+async def _in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the chunks of a body. Raise TooSlow if it stops, or is slower than `LEAST_BYTES_PER_S` for long."""
+    began, received = time.monotonic(), 0
+    while True:
+        left_s = began + GRACE_S + received / LEAST_BYTES_PER_S - time.monotonic()
+        try:
+            async with asyncio.timeout(max(left_s, 0)):
+                chunk = await anext(body)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise TooSlow("The upload does not arrive in time. Send it again.") from None
+        received += len(chunk)
+        yield chunk
+
+
 async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     pending = bytearray()
-    async for chunk in body:
+    async for chunk in _in_time(body):
         pending += chunk
         if len(pending) >= BATCH_BYTES:
             yield bytes(pending)

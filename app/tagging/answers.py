@@ -24,6 +24,8 @@ from tagsmith.core.model.tagger import Coded, Tagger
 from tagsmith.core.model.use.words import words_in
 from tagsmith.wire import TagConstraints, TagRequest
 
+#: Memory to decode one sentence. A sentence of a million tokens with 24 labels takes 100 MB.
+MAX_SCRATCH_BYTES = 512 << 20
 #: Maximum work per response: tokens times labels times sequences. This takes one core some seconds.
 MAX_CELLS = 5_000_000
 #: Maximum number of explained tokens per response. Each explanation is a page of names and numbers.
@@ -55,6 +57,7 @@ def answer(served: Served, request: TagRequest) -> Answer:
     """Tag the input of a request and build the response."""
     source = Source.of(served.tagger, request)
     coded = served.tagger.code(source.chains)
+    check_scratch(served.tagger, coded.longest, posterior=request.beyond or request.wants_spans)
     amount = Amount(len(source.chains), int(coded.offsets[-1]))
     return Answer(_told(served, request, source, coded), amount)
 
@@ -116,6 +119,18 @@ def _decoded(tagger: Tagger, request: TagRequest, source: Source, coded: Coded) 
 
 def _constraints(given: TagConstraints) -> Constraints:
     return Constraints(given.tags, given.forbid, given.valid)
+
+
+def check_scratch(tagger: Tagger, longest: int, *, posterior: bool = False) -> None:
+    """Raise TooLarge if a sentence is too long for the number of labels of a model."""
+    if tagger.scratch_bytes(longest, posterior=posterior) > MAX_SCRATCH_BYTES:
+        reason = (
+            f"Tagging {longest:,} tokens with {len(tagger.labels):,} labels takes more than "
+            f"{MAX_SCRATCH_BYTES >> 20} MiB. Send shorter sentences."
+        )
+        raise TooLarge(
+            "A sentence is too long.", [Fault(reason, pointer="/sentences")], code="too_many_tokens"
+        )
 
 
 def _check_size(tagger: Tagger, wanted: DecodingOptions, request: TagRequest, tokens: int) -> None:

@@ -15,10 +15,11 @@ from starlette.requests import ClientDisconnect
 
 from tagsmith.app.http import problems
 from tagsmith.app.http.bodies import parse_json, refuse_repeated_names
-from tagsmith.app.tagging import answers, service
+from tagsmith.app.tagging import answers, parsing
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TagsmithError, TooLarge
+from tagsmith.core.base.regex import limited, regex
 from tagsmith.core.base.spec import validated
 from tagsmith.wire import LineOptions, TagLine, TagRequest
 
@@ -170,7 +171,7 @@ class Lines:
                     type="missing" if line.text is None else FaultType.INCONSISTENT,
                 )
                 raise Invalid("The line is not valid", [fault], code="invalid_request")
-            if line.tokens is not None and service.check_tokens([line.tokens]) is dict:
+            if line.tokens is not None and parsing.check_tokens([line.tokens]) is dict:
                 refuse_repeated_names(raw, "/tokens")
             if len(line.tokens or line.text or "") > self.limits.tokens:
                 raise TooLarge(f"More than {self.limits.tokens} tokens.", code="too_many_tokens")
@@ -188,7 +189,8 @@ class Lines:
         if len(lines) > 1 and self.options.output == "conll":
             return self._one_by_one(places, lines)
         try:
-            answer = answers.answer(self.served, self._request(lines))
+            with limited():
+                answer = answers.answer(self.served, self._request(lines))
         except TagsmithError as error:
             if len(lines) == 1:
                 return {places[0]: {"error": _told(error)}}, Amount()
@@ -213,7 +215,10 @@ class Lines:
         found: dict[int, dict[str, Any]] = {}
         amount = Amount()
         for place, line in zip(places, lines, strict=True):
-            answered, of_this = self._tagged([place], [line])
+            with limited(
+                regex.INTERACTIVE_STEPS // len(lines)
+            ):  # all of them may take as long as one request
+                answered, of_this = self._tagged([place], [line])
             found |= answered
             amount += of_this
         return found, amount

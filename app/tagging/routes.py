@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from tagsmith import wire
-from tagsmith.app.http.policy import policy
+from tagsmith.app.http.policy import BodyLimit, policy
 from tagsmith.app.tagging import lines, respond
 from tagsmith.core.store.keys import Scope
 
@@ -36,7 +36,7 @@ MODELS = (wire.TagRequest, wire.LineOptions, wire.TagLine)
 
 
 @router.post("/tag", responses=ANSWERS, openapi_extra=TAG_BODY)
-@policy(Scope.TAG, streamed_type=lines.MEDIA_TYPE, audit=False)
+@policy(Scope.TAG, body=BodyLimit.TAGGING, streamed_type=lines.MEDIA_TYPE, audit=False)
 async def tag(request: Request) -> Response:
     """Tag sentences with the version that the model reference points to; the response names it."""
     return await respond.respond(request)

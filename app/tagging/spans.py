@@ -83,13 +83,18 @@ def _joined(
 
     Returns the number of the sequence of each sentence, (sequences, sentences), and logarithms of probabilities.
     """
-    choices, logs = np.zeros((1, 0), np.int64), np.zeros(1)
+    steps: list[
+        tuple[NDArray[np.int64], NDArray[np.int64]]
+    ] = []  # of each sentence: combination before, sequence
+    logs = np.zeros(1)
     for chain in range(first, last):
         own = decoded.path_probabilities[chain, : max(int(decoded.path_counts[chain]), 1)]
         with np.errstate(divide="ignore"):
             totals = logs[:, None] + np.log(own)[None, :]
         best = np.argsort(-totals, axis=None, kind="stable")[:count]
-        before, here = np.divmod(best, own.size)
-        choices = np.concatenate([choices[before], here[:, None]], axis=1)
+        steps.append(np.divmod(best, own.size))
         logs = totals.reshape(-1)[best]
+    choices, row = np.empty((logs.size, len(steps)), np.int64), np.arange(logs.size)
+    for i, (before, here) in reversed(list(enumerate(steps))):
+        choices[:, i], row = here[row], before[row]
     return choices, logs

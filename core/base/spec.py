@@ -50,19 +50,26 @@ def pointer(location: Sequence[object]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
+#: The most faults that are listed. Each can take a comparison of names.
+MAX_FAULTS = 100
+
+
 def faults_of(error: ValidationError, value: Any, kind: Any = None) -> list[Fault]:
     """List the faults of `value` with JSON pointers. `kind` is the type that it was validated as."""
     faults: list[Fault] = []
-    for item in error.errors(include_url=False):
+    named: set[str | None] = set()  # places of misspelt names
+    for item in error.errors(include_url=False)[:MAX_FAULTS]:
         path = _path(item["loc"], value, missing=item["type"] == "missing")
         if item["type"].startswith("union_tag"):
             # The fault is in the discriminator field of the union.
             path = (*path, _discriminator(item))
         fault = Fault(reason=reason_of(item, kind), pointer=pointer(path), type=item["type"])
         # Of a choice between names and objects, the fault of a misspelt name says it all.
-        named = [each for each in faults if each.type == "literal_error" and each.pointer == fault.pointer]
-        if not (named and fault.type == "model_type"):
-            faults.append(fault)
+        if fault.type == "model_type" and fault.pointer in named:
+            continue
+        if fault.type == "literal_error":
+            named.add(fault.pointer)
+        faults.append(fault)
     return faults
 
 
@@ -108,7 +115,7 @@ def _unknown_choice(item: Mapping[str, Any], _: Any) -> str | None:
     if not isinstance(item.get("input"), str):
         return None
     # Pydantic adds the chosen member of a union to the location.
-    fields = [str(part) for part in item["loc"] if not str(part).startswith("literal[")]
+    fields = [part for part in item["loc"] if isinstance(part, str) and not part.startswith("literal[")]
     return unknown(fields[-1] if fields else "value", item["input"], _CHOICE.findall(item["ctx"]["expected"]))
 
 

@@ -218,7 +218,7 @@ def _check_directory(file: IO[bytes]) -> None:
 def _reject_reason(info: zipfile.ZipInfo) -> str | None:
     """Return why a member is not read, None if it is."""
     path = PurePosixPath(info.filename)
-    if path.is_absolute() or ".." in path.parts or "\\" in info.filename or ":" in path.parts[0]:
+    if path.is_absolute() or ".." in path.parts or "\\" in info.filename or ":" in "".join(path.parts[:1]):
         return "is not a path inside the archive"
     if info.flag_bits & _ENCRYPTED:
         return "is encrypted"

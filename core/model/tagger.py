@@ -243,6 +243,9 @@ class Tagger:
         self._templates = max(len(lookup.slots.seeds), len(self.edge_weights.lookup.slots.seeds))
         self._matrix_size = 0 if model.edges is None else transitions.size
         self._names = np.array(model.labels, object)
+        self.transitions_per_token = labels * labels
+        #: The most steps that coding takes per character, for columns for which these are many.
+        self.steps_per_character = model.features.steps_per_character
 
     @classmethod
     def open(cls, path: Path | str, sha256: str | None = None) -> "Tagger":
@@ -304,6 +307,11 @@ class Tagger:
         else:
             _tag_with_edges(self.weights, self.edge_weights, coded, s, out)
         return out
+
+    def scratch_bytes(self, longest: int, *, posterior: bool = False) -> int:
+        """Return the memory that decoding a sentence takes; with `posterior`, that of its probabilities, too."""
+        numbers = longest * (self.width + self._matrix_size)
+        return 4 * numbers if not posterior else 4 * 8 * numbers
 
     def scratch(self, longest: int) -> TaggingScratch:
         """Allocate buffers for sentences of up to `longest` tokens."""

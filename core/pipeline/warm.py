@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tagsmith.core.base import json_cut
 from tagsmith.core.base.regex import Regex
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus import report
@@ -88,6 +89,7 @@ def _serving() -> None:
     report.warm()
     formats.warm()
     Regex("a").find("a")
+    json_cut.warm()
     for tagger, coded in _tagging():
         decoded = decode(tagger, coded, DecodingOptions(nbest=2, posterior=True, distributions=True))
         list(explain(tagger, coded, decoded, [(0, 0)]))

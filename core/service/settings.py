@@ -26,10 +26,13 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.suggest import did_you_mean
 from tagsmith.core.service import machine
 from tagsmith.core.service.queues import QUEUES
 
 PREFIX = "TAGSMITH_"
+#: Variables with this prefix that only clients read.
+OTHER_VARIABLES = ("TAGSMITH_URL", "TAGSMITH_KEY", "TAGSMITH_CONFIG")
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -232,14 +235,20 @@ class Settings(BaseSettings):
         description="Maximum size of a corpus after decompression. Lexicons: 64 MiB or this, whichever is smaller.",
     )
     # A /tag body of 1,000,000 tokens is about 10 MB.
-    max_json_bytes: Positive = Field(32 * MIB, description="Maximum size of any JSON body.")
+    max_json_bytes: Positive = Field(
+        32 * MIB,
+        description="Maximum size of a JSON body to tag. Other JSON bodies: 512 KiB or this, if it is less.",
+    )
     # Real lines are under 1 KiB; this bounds what a file without newlines can cost.
     max_line_bytes: Positive = Field(1 * MIB, description="Maximum length of one line of an upload.")
     max_tag_sentences: Positive = Field(
         100_000, description="Maximum number of sentences in one `/tag` request."
     )
     # About a second of one core.
-    max_tag_tokens: Positive = Field(1_000_000, description="Maximum number of tokens in one `/tag` request.")
+    max_tag_tokens: Positive = Field(
+        1_000_000,
+        description="Maximum number of tokens in one `/tag` request. Each character of a text counts as one.",
+    )
 
     max_requests_per_second: PositiveFloat = Field(
         2000.0,
@@ -351,6 +360,20 @@ class Settings(BaseSettings):
         source.env_vars = {name.lower(): text.strip() for name, text in texts if text.strip()}
         options = {name: value for name, value in (overrides or {}).items() if value is not None}
         return cls(**{**source(), **options})
+
+    @classmethod
+    def misspelt(cls, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return variables that are no settings but nearly so, with the setting that was probably meant."""
+        given = {name: name.upper().removeprefix(PREFIX).lower() for name in environ or os.environ}
+        others = {
+            name: field
+            for name, field in given.items()
+            if name.upper().startswith(PREFIX)
+            and field not in cls.model_fields
+            and name.upper() not in OTHER_VARIABLES
+        }
+        meant = {name: did_you_mean(field, cls.model_fields) for name, field in others.items()}
+        return {name: _variable(field) for name, field in meant.items() if field is not None}
 
     def replace(self, **changes: object) -> Self:
         """Copy these settings with some fields changed, and validate the copy."""

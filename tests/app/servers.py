@@ -94,12 +94,19 @@ class ProcessServer:
         self.log_path = log_path
 
     def __enter__(self) -> Self:
-        wait_until(self._ready, "the server process to be ready", DEADLINE_S)
+        try:
+            wait_until(self._ready, "the server process to be ready", DEADLINE_S)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         self.process.terminate()
         try:
             self.process.wait(DEADLINE_S)

@@ -1,6 +1,8 @@
 """What one caller may take: requests a second, with and without Redis, and open streams."""
 
 import asyncio
+import contextlib
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -159,3 +161,27 @@ def test_open_streams_are_limited_for_a_caller_and_for_the_process(
         each.close()
     count = lambda: strict.app.state.runtime.streams.count  # noqa: E731
     wait_until(lambda: count() == 0, "the streams to end")
+
+
+def test_uploads_that_do_not_end_keep_only_their_own_caller_waiting(
+    strict: ThreadServer, strict_callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 3
+    monkeypatch.setattr(strict.app.state.runtime.open_uploads, "_most_each", most)
+    first, second = strict_callers.client("train"), strict_callers.client("train")
+    host, port = strict.url.removeprefix("http://").split(":")
+    head = (
+        f"POST /corpora/inspect?format=conll HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000\r\n"
+        f"Authorization: {first.headers['authorization']}\r\n\r\nx"
+    )
+    count = lambda: strict.app.state.runtime.open_uploads.count  # noqa: E731
+    with contextlib.ExitStack() as stack:
+        for _ in range(most):
+            connection = stack.enter_context(socket.create_connection((host, int(port)), 30))
+            connection.sendall(head.encode())
+        wait_until(lambda: count() == most, "the uploads to begin")
+        refused = first.post("/corpora/inspect", content=b"Ada B-PER\n")
+        assert_problem(refused, 429, "too_many_uploads")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert second.post("/corpora/inspect", content=b"Ada B-PER\n").status_code == 200
+    wait_until(lambda: count() == 0, "the uploads to end")

@@ -1,9 +1,12 @@
 """The memory of JSON bodies is limited over all requests of a process."""
 
 import asyncio
+import gc
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from tagsmith.app.http.memory import VALUE_BYTES, RequestMemory, count_values
@@ -70,7 +73,7 @@ async def _bodies(count: int, size: int, memory: RequestMemory) -> list[int]:
         async def send(message: Any) -> None:
             statuses.append(message.get("status", 0))
 
-        policy = RoutePolicy(Scope.TAG, body=BodyLimit.JSON)
+        policy = RoutePolicy(Scope.TAG, body=BodyLimit.TAGGING)
         scope = {
             "type": "http",
             "headers": [(b"content-type", b"application/json")],
@@ -97,3 +100,31 @@ async def test_bodies_that_arrive_at_once_have_a_limit_together_and_release_it()
     for _ in range(2):
         statuses = await asyncio.wait_for(_bodies(5, MIB // 2, memory), 30)
         assert statuses == [200, 200, 200, 200, 503]
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No garbage collection during the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize(
+    ("path", "key", "status"),
+    [
+        ("/tag", "sentences", 413),
+        ("/tag", "unknown", 422),
+        ("/jobs", "kind", 422),
+        ("/features/preview", "sentence", 422),
+    ],
+)
+def test_the_body_of_a_refused_request_is_freed_at_once(
+    http: httpx.Client, path: str, key: str, status: int
+) -> None:
+    body = {"model": "none", key: [["a", "b"]] * 20_000}
+    assert http.post(path, json=body).status_code == status
+    body.clear()
+    assert gc.collect() < 5_000

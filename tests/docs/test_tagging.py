@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tagsmith.app.tagging import lines, service
+from tagsmith.app.tagging import lines, parsing, service
 from tagsmith.app.tagging.serving import Served
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats.conll import read_conll
@@ -42,7 +42,7 @@ def near(value: Any) -> Any:
 
 
 def answered(served: Served, request: Any) -> Any:
-    return json.loads(service.tag(served, service.parse(json.dumps(request).encode(), None)).body)
+    return json.loads(service.tag(served, parsing.parse(json.dumps(request).encode(), None)).body)
 
 
 @pytest.mark.parametrize(

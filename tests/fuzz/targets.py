@@ -15,7 +15,7 @@ from typing import Any
 
 from tagsmith.app.features import request as previews
 from tagsmith.app.http import bodies
-from tagsmith.app.tagging import service as tagging
+from tagsmith.app.tagging import parsing as tagging
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.regex import Regex
 from tagsmith.core.corpus.content_encoding import Decoder
@@ -138,7 +138,7 @@ def _json(parse: Callable[[Any], object]) -> Callable[[list[bytes], int], object
 
 def _tag_request(pieces: list[bytes], _choice: int) -> object:
     raw = b"".join(pieces)
-    return tagging.parse(raw, tagging.plain(raw))
+    return tagging.read(raw, 100_000)
 
 
 @cache

@@ -8,15 +8,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tagsmith.app.deps import Runtime
 from tagsmith.app.http import problems
-from tagsmith.app.http.policy import policy_of
+from tagsmith.app.http.policy import BodyLimit, RoutePolicy, policy_of
 from tagsmith.app.keys.cache import KeyCache
 from tagsmith.core.base.errors import TagsmithError
 from tagsmith.core.store import keys
 from tagsmith.core.store.keys import KeyRow
 
 EVENT_STREAM = b"text/event-stream"
-#: For requests that are not event streams.
-NO_STREAM = contextlib.nullcontext()
+#: For requests that are neither.
+NOT_COUNTED = contextlib.nullcontext()
 
 
 class AccessControl:
@@ -36,23 +36,26 @@ class AccessControl:
             caller = rate_limit_key(scope, key)
             if caller is not None:
                 await runtime.rates.take(caller)
-            stream = _opened_stream(scope, runtime, caller) if policy.event_stream else NO_STREAM
+            opened = _opened(scope, policy, runtime, caller)
         except TagsmithError as error:
             await problems.from_error(scope, error)(scope, receive, send)
             return
-        with stream:
+        with opened:
             await self.app(scope, receive, send)
 
 
-def _opened_stream(
-    scope: Scope, runtime: Runtime, caller: str | None
+def _opened(
+    scope: Scope, policy: RoutePolicy, runtime: Runtime, caller: str | None
 ) -> contextlib.AbstractContextManager[object]:
-    """Count a request for an event stream as open until it ends."""
-    if EVENT_STREAM not in _header(scope, b"accept"):
-        return NO_STREAM
-    stream = contextlib.ExitStack()
-    stream.enter_context(runtime.streams.opened(caller))
-    return stream
+    """Count an upload, or a request for an event stream, as open until it ends."""
+    opened = contextlib.ExitStack()
+    if policy.body is BodyLimit.UPLOAD:
+        opened.enter_context(runtime.open_uploads.opened(caller))
+    elif policy.event_stream and EVENT_STREAM in _header(scope, b"accept"):
+        opened.enter_context(runtime.streams.opened(caller))
+    else:
+        return NOT_COUNTED
+    return opened
 
 
 async def authorise(scope: Scope, needed: keys.Scope, key_cache: KeyCache) -> KeyRow | None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagsmith.app.http import problems
 from tagsmith.app.http.memory import COUNTED_BYTES, RequestMemory
-from tagsmith.app.http.policy import BodyLimit, RoutePolicy, policy_of
+from tagsmith.app.http.policy import MAX_SPEC_BYTES, BodyLimit, RoutePolicy, policy_of
 from tagsmith.core.base.errors import TooLarge
 from tagsmith.core.service.settings import Settings
 
@@ -25,7 +25,8 @@ class BodyLimiter:
 
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self.app = app
-        self._json_bytes = settings.max_json_bytes
+        self._tagging_bytes = settings.max_json_bytes
+        self._spec_bytes = min(MAX_SPEC_BYTES, settings.max_json_bytes)
         self._upload_bytes = settings.max_upload_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,11 +34,11 @@ class BodyLimiter:
             await self.app(scope, receive, send)
             return
         announced, content_type, more, waits = _framing(scope["headers"])
-        limit = self._limit_bytes(policy_of(scope), content_type or b"")
+        limit, kept = self._limit_bytes(policy_of(scope), content_type or b"")
         received = held = 0
         memory: RequestMemory = scope["app"].state.runtime.memory
-        # Uploads and streams are not kept in memory.
-        kept = limit == self._json_bytes
+        if kept:
+            limit = min(limit, memory.limit_bytes)
 
         async def counted() -> Message:
             nonlocal received, held, more
@@ -67,18 +68,21 @@ class BodyLimiter:
             finally:
                 memory.give_back(held)
 
-    def _limit_bytes(self, policy: RoutePolicy, content_type: bytes) -> int:
+    def _limit_bytes(self, policy: RoutePolicy, content_type: bytes) -> tuple[int, bool]:
+        """Return the limit of a body, and whether it is kept in memory. Uploads and streams are not."""
         if policy.body is BodyLimit.UPLOAD:
-            return self._upload_bytes
+            return self._upload_bytes, False
+        json_bytes = self._tagging_bytes if policy.body is BodyLimit.TAGGING else self._spec_bytes
         # Fast path: most bodies are JSON, and the header need not be parsed.
         if policy.streamed_type is None or content_type == b"application/json":
-            return self._json_bytes
+            return json_bytes, True
         media_type = content_type.decode("latin-1").partition(";")[0].strip().lower()
-        return self._upload_bytes if media_type == policy.streamed_type else self._json_bytes
+        streamed = media_type == policy.streamed_type
+        return self._upload_bytes if streamed else json_bytes, not streamed
 
 
 def _framing(headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, bytes | None, bool, bool]:
-    """Return what headers say of a body: announced bytes, media type, whether it comes, whether the client waits.
+    """Return announced bytes, media type, whether a body follows, and whether the client waits for 100 Continue.
 
     The media type is None if there are two: the limit could use one, and the reader the other.
     """

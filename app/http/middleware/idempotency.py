@@ -20,7 +20,7 @@ from tagsmith.app.http.policy import BodyLimit, policy_of
 from tagsmith.core.base.errors import Conflict, Fault, Invalid, TagsmithError
 from tagsmith.core.store import idempotency
 from tagsmith.core.store.engine import Database
-from tagsmith.core.store.idempotency import InProgress, StoredResponse
+from tagsmith.core.store.idempotency import StoredResponse
 
 T = TypeVar("T")
 
@@ -29,7 +29,6 @@ HEADER = "Idempotency-Key"
 PATTERN = r"^[\x21-\x7e]{1,255}$"
 #: A third of the time for which a row is held without renewal.
 RENEW_INTERVAL_S = idempotency.HELD.total_seconds() / 3
-RETRY_AFTER_S = "1"
 
 _KEY = re.compile(PATTERN)
 
@@ -65,11 +64,6 @@ class Idempotency:
             if stored is not None:
                 await (await _replay(request, stored))(scope, receive, send)
                 return
-        except InProgress as error:
-            headers = {"Retry-After": RETRY_AFTER_S}
-            busy = problems.problem_response(scope, 409, error.code, error.message, headers=headers)
-            await busy(scope, receive, send)
-            return
         except TagsmithError as error:
             await problems.from_error(scope, error)(scope, receive, send)
             return

@@ -70,12 +70,14 @@ class OriginCheck:
             return
         if site.strip().lower() == b"cross-site":
             raise problems.Forbidden(
-                "A page of another site may not make this request.", code="origin_not_allowed"
+                "A page of another site may not make this request. Make it from the server of that page.",
+                code="origin_not_allowed",
             )
         if origin and not self._is_own_origin(origin.decode("latin-1"), host):
             shown = origin.decode("latin-1")[:255]
             raise problems.Forbidden(
-                f"The origin {shown!r} is not the host of the request. {_SET_HOSTS}",
+                f"The origin {shown!r} is not the host of the request. If this service has both names, list the host "
+                "of the origin in TAGSMITH_ALLOWED_HOSTS. A page of another site calls the API from its own server.",
                 code="origin_not_allowed",
             )
 

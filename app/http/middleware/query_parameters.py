@@ -1,5 +1,6 @@
 """Refuses query parameters that a route does not have, so that a misspelt one is never ignored."""
 
+from itertools import islice
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,8 +36,8 @@ class QueryParameters:
         query = scope["query_string"].decode("utf-8", "replace")
         names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
         known = sorted(route.parameters)
+        wrong = (name for name in names if name not in route.parameters)
         return [
             problems.fault_entry(unknown("parameter", name, known), type=UNKNOWN, parameter=name)
-            for name in names
-            if name not in route.parameters
+            for name in islice(wrong, problems.MAX_FAULTS)
         ]

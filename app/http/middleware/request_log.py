@@ -58,8 +58,9 @@ class RequestLog:
 
         try:
             await self.app(scope, receive, named)
-        except Exception:  # noqa: BLE001  # the client gets a problem response in any case
+        except Exception as error:  # noqa: BLE001  # the client gets a problem response in any case
             faults.exception("unhandled exception", extra={"request_id": request_id, "path": scope["path"]})
+            problems.release(error)
             if status == 0:
                 await problems.internal(scope)(scope, receive, named)
         finally:

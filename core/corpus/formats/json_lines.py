@@ -50,6 +50,8 @@ class JsonLineReader(LineReader):
             if line.strip():
                 try:
                     self._add(self._parse(line))
+                except RecursionError:
+                    self._fault("nested too deeply")
                 except InvalidLine as error:
                     self._fault(str(error))
                     if self._state[FAULTS] == MAX_FAULTS:

@@ -139,9 +139,9 @@ class NdjsonReader(JsonLineReader):
         for number, line in enumerate(lines.split(b"\n"), start=before + 1):
             try:
                 json.loads(line.strip() or b"null", object_pairs_hook=object_of)
-            except DuplicateNameError as error:
+            except (DuplicateNameError, RecursionError) as error:
                 self._state[LINE] = number
-                self._fault(str(error))
+                self._fault("nested too deeply" if isinstance(error, RecursionError) else str(error))
                 return
 
 
@@ -158,9 +158,15 @@ class _Batch:
 
 def members_of(value: Any) -> int:
     """Return the number of members of all objects in a value, to compare with `count_members` of the JSON text."""
-    if isinstance(value, dict):
-        return len(value) + sum(map(members_of, value.values()))
-    return sum(map(members_of, value)) if isinstance(value, list) else 0
+    count, stack = 0, [value]
+    while stack:  # not recursive: a text can be nested more deeply than calls of Python
+        item = stack.pop()
+        if isinstance(item, dict):
+            count += len(item)
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item
+    return count
 
 
 def _width(token: Any) -> int:
