@@ -26,8 +26,9 @@ GRACE_S = 10
 SWITCH_S = 0.0005
 #: Thresholds of the garbage collector. A request of 1,000 sentences creates 23,000 lists. With the default thresholds,
 #: the collector scans all of them several times, and every second scan covers all objects of the process. The second
-#: threshold keeps it from scanning a request of a million tokens, which takes a tenth of a second.
-COLLECT = (50_000, 200, 100)
+#: threshold bounds a scan of new objects to half a million: one of all lists of a few large requests takes 0.2 s, in
+#: which nothing else runs. The third makes scans of the whole process as rare as possible for the same reason.
+COLLECT = (50_000, 10, 1_000)
 
 
 def serve(settings: Settings, descriptor: int | None) -> int:

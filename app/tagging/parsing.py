@@ -5,6 +5,7 @@ Large bodies are parsed in pieces. Parsers hold the GIL, and other requests are 
 
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -14,7 +15,7 @@ import pydantic_core
 from pydantic import ValidationError
 
 from tagsmith.app.http import bodies, problems
-from tagsmith.core.base.errors import Fault, FaultType, Invalid, TooLarge
+from tagsmith.core.base.errors import Fault, FaultType, Invalid, TagsmithError, TooLarge
 from tagsmith.core.base.json_cut import Cut, Piece, cut_array
 from tagsmith.core.base.spec import faults_of
 from tagsmith.core.corpus.attributes import count_members
@@ -25,8 +26,8 @@ from tagsmith.wire.names import MAX_REFERENCE
 #: The model and the sentences of a request that has no other fields.
 Plain = tuple[str, list[list[Any]]]
 
-#: Parsing a piece takes a few milliseconds.
-PIECE_BYTES = 256 << 10
+#: Parsing a piece takes a millisecond or two, and several times that if the memory for it is new to the process.
+PIECE_BYTES = 64 << 10
 #: The most bytes of one token. Anything else is parsed in smaller pieces.
 MAX_TOKEN_BYTES = 1 << 20
 #: The most values outside `sentences` in a large body, such as constraints of tokens.
@@ -42,10 +43,20 @@ _NO_TOKENS = "`sentences` is a list, and each sentence is a list of tokens. Send
 _BLANK = bytes(c if c == ord("\n") else ord(" ") for c in range(256))
 
 
+#: Large bodies are parsed one at a time. All of it holds the GIL: two threads take as long, and the event loop would
+#: have to wait for both of them.
+_ONE_AT_A_TIME = threading.Lock()
+
+
 def read(raw: bytes, max_sentences: int) -> TagRequest:
     """Parse a request of any size. Raise an error with the places of its faults."""
     if len(raw) <= PIECE_BYTES:
         return parse(raw, plain(raw))
+    with _ONE_AT_A_TIME:
+        return _read_large(raw, max_sentences)
+
+
+def _read_large(raw: bytes, max_sentences: int) -> TagRequest:
     cut = cut_array(raw, "sentences", PIECE_BYTES)
     if cut.other_commas > MAX_OTHERS:
         raise TooLarge(
@@ -61,8 +72,7 @@ def read(raw: bytes, max_sentences: int) -> TagRequest:
     sentences = _in_pieces(raw, cut, max_sentences)
     if cut.end < 0:
         raise _cut_off(raw)
-    rest = raw[: cut.begin] + raw[cut.begin : cut.end].translate(_BLANK) + raw[cut.end :]
-    request = parse(rest, plain(rest))
+    request = _parse_rest(raw, cut)
     if request.sentences:  # a later member, whose name is written in another way
         return request
     request = request.model_copy(update={"sentences": sentences})
@@ -70,6 +80,16 @@ def read(raw: bytes, max_sentences: int) -> TagRequest:
     if check_tokens(sentences) is dict:
         check_once(raw, request)
     return request
+
+
+def _parse_rest(raw: bytes, cut: Cut) -> TagRequest:
+    """Parse a request without the elements of its sentences."""
+    before, after = raw[: cut.begin], raw[cut.end :]
+    try:
+        return parse(before + after, plain(before + after))
+    except TagsmithError:  # again, for the places of its faults
+        rest = before + raw[cut.begin : cut.end].translate(_BLANK) + after
+        return parse(rest, None)
 
 
 def free(sentences: list[Any]) -> None:

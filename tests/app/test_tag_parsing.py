@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tagsmith.app.tagging import parsing
+from tagsmith.app.tagging import parsing, service
 from tagsmith.core.base.errors import TagsmithError, TooLarge
 from tagsmith.core.base.json_cut import cut_array
 
@@ -129,6 +129,17 @@ def test_a_long_sentence_is_cut_inside() -> None:
     cut = cut_array(raw, "sentences", 64)
     assert max(end - begin for begin, end, _, _ in cut.pieces(len(raw))) < 100
     assert parsing._in_pieces(raw, cut, 4) == json.loads(raw)["sentences"]
+
+
+@given(st.lists(st.integers(0, 9).map(lambda tokens: ["w"] * tokens), max_size=20), st.integers(1, 12))
+def test_parts_of_sentences_are_all_sentences_in_order(sentences: list[list[str]], size: int) -> None:
+    before, service.PART_TOKENS = service.PART_TOKENS, size
+    try:
+        parts = list(service._parts(sentences, sum(map(len, sentences))))
+    finally:
+        service.PART_TOKENS = before
+    assert list(itertools.chain.from_iterable(parts)) == sentences
+    assert all(sum(map(len, part[:-1])) <= size for part in parts)
 
 
 def test_too_many_sentences_are_refused_before_the_rest_is_parsed() -> None:

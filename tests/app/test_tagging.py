@@ -115,6 +115,17 @@ def test_a_token_that_does_not_fit_the_model_is_pointed_at(
     assert problem["errors"][0]["pointer"].startswith(pointer)
 
 
+def test_sentences_are_tagged_in_parts_with_places_in_the_whole(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [[["Rockwell", "NNP"], ["said", "VBD"]][: 1 + i % 2] for i in range(20)]
+    whole = tag(http, sentences=sentences)
+    monkeypatch.setattr(service, "PART_TOKENS", 7)
+    assert tag(http, sentences=sentences) == whole
+    response = http.post("/tag", json={"model": "chunker", "sentences": [*sentences, [["a"]]]})
+    assert_problem(response, 422, "mixed_tokens", pointer="/sentences/20/0")
+
+
 def test_every_field_may_be_given_at_its_default(http: httpx.Client) -> None:
     assert tag(http, marginals=False, nbest=1, constraints=None, explain=False)["tags"]
 
