@@ -69,7 +69,7 @@ class StoredTexts:
             file.writelines(blobs.packed(self.database, found))
             file.flush()
 
-        with self.uploads.file() as file:
+        async with self.uploads.opened() as file:
             await self.uploads.in_thread(fetch, file)
             yield file
 

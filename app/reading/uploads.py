@@ -59,7 +59,7 @@ class Uploads:
     @asynccontextmanager
     async def received(self, body: AsyncIterator[bytes]) -> AsyncIterator[Received]:
         """Receive a whole body. The files are gone at the end of the block."""
-        with self.file() as raw, self.file() as packed:
+        async with self.opened() as raw, self.opened() as packed:
             size_bytes = 0
             async for batch in _batches(body):
                 await self.in_thread(_write, raw, batch)
@@ -100,6 +100,16 @@ class Uploads:
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function that blocks, in a thread for uploads."""
         return await anyio.to_thread.run_sync(lambda: function(*arguments), limiter=self.threads)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[IO[bytes]]:
+        """Open a file as `file` does, and close it in a thread: freeing the pages of a large one takes long."""
+        with self.file() as file:
+            try:
+                yield file
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(file.close)
 
     @contextmanager
     def file(self) -> Iterator[IO[bytes]]:
