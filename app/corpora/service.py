@@ -14,6 +14,7 @@ from tagsmith.app.http.idempotency import ChangeResponse
 from tagsmith.app.http.uploads import Declared
 from tagsmith.app.reading.decoding import unpacked
 from tagsmith.app.reading.uploads import Received
+from tagsmith.core.corpus.labels import partial as partial_labels
 from tagsmith.core.evaluate.labels import one_label
 from tagsmith.core.store import corpora
 from tagsmith.core.store.corpora import CorpusRow
@@ -124,6 +125,10 @@ def warnings_of(row: CorpusRow) -> list[str]:
         )
     elif (single := one_label(row.labels)) is not None:
         found.append(single)
+    if partial_labels.ANY in row.labels:
+        found.append(
+            f"Some labels are {partial_labels.ANY}. If these tokens have no label, upload with the option partial=true."
+        )
     if row.report["bio_fault_count"]:
         found.append(
             f"Labels that break the coding {row.report['label_scheme']}: {row.report['bio_fault_count']}. "

@@ -53,7 +53,7 @@ def read_upload(
         sentences=corpus.sentences,
         tokens=corpus.tokens,
         columns=[column.name for column in corpus.columns],
-        labels=corpus.labels.vocabulary.strings() if corpus.labels else [],
+        labels=corpus.label_names,
         sha256=decoded.sha256,
         size_bytes=0,
         report=dataclasses.asdict(report(corpus, reader.repaired_labels)),

@@ -14,6 +14,7 @@ from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hashing import GOLDEN, splitmix64_of
 from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.bag import Bag
+from tagsmith.core.corpus.labels import partial
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.corpus.vocabulary import Vocabulary
 
@@ -40,6 +41,10 @@ class Corpus:
     bag: Bag | None = None
     #: What splits text into tokens like these; None if the upload does not name one.
     tokenizer: Tokenizer | None = None
+    #: (sentences,) how much each sentence counts in training; None if all count the same.
+    weights: NDArray[np.float32] | None = None
+    #: Whether labels may be left open, as `labels.partial` describes.
+    partial: bool = False
 
     def __post_init__(self) -> None:
         """Check ids and offsets once: training kernels use them as indices without checks."""
@@ -53,6 +58,8 @@ class Corpus:
                 raise ValueError(f"column {column.name} has {ids.size} ids for {self.tokens} tokens")
             if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < len(column.vocabulary):
                 raise ValueError(f"column {column.name} has an id outside its vocabulary")
+        if self.weights is not None and self.weights.shape != (self.sentences,):
+            raise ValueError(f"{self.weights.size} weights for {self.sentences} sentences")
         if self.bag is not None and self.bag.cells.tokens != self.tokens:
             raise ValueError(f"{self.bag.cells.tokens} bags for {self.tokens} tokens")
 
@@ -90,12 +97,41 @@ class Corpus:
             offsets,
             None if self.bag is None else Bag(self.bag.vocabulary, self.bag.cells.of_tokens(tokens)),
             self.tokenizer,
+            None if self.weights is None else self.weights[chosen],
+            self.partial,
         )
+
+    @property
+    def label_names(self) -> list[str]:
+        """The labels in order of first occurrence. Of partial labels, those that they name."""
+        names = [] if self.labels is None else self.labels.vocabulary.strings()
+        return partial.names_of(names) if self.partial else names
+
+    def complete(self) -> NDArray[np.int64]:
+        """Return the sentences in which every token has one label: those that can be compared with tags."""
+        if not self.partial or self.labels is None:
+            return np.arange(self.sentences)
+        single = np.array([partial.is_single(name) for name in self.labels.vocabulary.strings()], np.bool_)
+        open_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(~single[self.labels.ids])])
+        return np.flatnonzero(np.diff(open_before[self.offsets]) == 0)
+
+    def comparable(self) -> "Corpus":
+        """Return the corpus of its complete sentences. Raise Invalid if there are none."""
+        if not self.partial:
+            return self
+        chosen = self.complete()
+        if not chosen.size:
+            raise Invalid(
+                "No sentence is labelled at every token, so nothing can be scored. Score on another corpus.",
+                code="no_complete_sentence",
+            )
+        return self.subset(chosen)
 
     def split(self, fraction: float, seed: int) -> tuple["Corpus", "Corpus"]:
         """Return (train, dev) with about `fraction` of the sentences in dev, each in the order of the corpus.
 
         The split depends only on the seed and the number of sentences. It does not change with releases of libraries.
+        With partial labels, dev gets this fraction of the complete sentences.
         """
         if not 0.0 < fraction < 1.0:
             raise ValueError("fraction must lie between 0 and 1")
@@ -104,9 +140,19 @@ class Corpus:
                 "A corpus of one sentence cannot be split. Add sentences, or provide a second corpus.",
                 code="corpus_too_small",
             )
-        held_out = min(max(1, round(fraction * self.sentences)), self.sentences - 1)
-        order = shuffled(self.sentences, seed)
-        return self.subset(np.sort(order[held_out:])), self.subset(np.sort(order[:held_out]))
+        order, rest = shuffled(self.sentences, seed), np.empty(0, np.int64)
+        if self.partial:
+            whole = np.isin(order, self.complete())
+            order, rest = order[whole], order[~whole]
+            if order.size < 2:
+                raise Invalid(
+                    "Fewer than two sentences are labelled at every token, so none can be held out. Provide a second "
+                    "corpus for `dev`, or train without.",
+                    code="no_complete_sentence",
+                )
+        held_out = min(max(1, round(fraction * order.size)), order.size - 1)
+        train = np.concatenate([order[held_out:], rest])
+        return self.subset(np.sort(train)), self.subset(np.sort(order[:held_out]))
 
 
 def shuffled(count: int, seed: int) -> NDArray[np.int64]:

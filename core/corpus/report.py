@@ -9,6 +9,7 @@ from tagsmith.core.base.arrays import Ids, Places
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.labels import codings as label_codings
+from tagsmith.core.corpus.labels import partial
 from tagsmith.core.corpus.labels.codings import NOT_CHECKED, LabelFault, check_labels
 
 _FOLD = np.uint64(0x9FB21C651E98DF25)
@@ -31,6 +32,8 @@ class CorpusReport:
     duplicate_sentences: int  # equal to an earlier one in columns, attributes and labels
     conflicting_sentences: int  # equal to an earlier one in everything but the labels
     vocabulary_sizes: dict[str, int]  # distinct values per column; "attributes" for bags
+    labelled_tokens: int  # tokens with exactly one label
+    weighted_sentences: int  # sentences with a weight other than 1
 
 
 @kernel
@@ -69,7 +72,8 @@ def report(corpus: Corpus, repaired_labels: int = 0) -> CorpusReport:
     """Report on a corpus. `repaired_labels` is the number of labels that its reader repaired."""
     labels = corpus.labels
     lengths, sentences = np.unique(np.diff(corpus.offsets), return_counts=True)
-    checked = check_labels(labels, corpus.offsets) if labels else NOT_CHECKED
+    # The coding of labels that are left open is not known.
+    checked = NOT_CHECKED if labels is None or corpus.partial else check_labels(labels, corpus.offsets)
     distinct, distinct_labelled = _distinct(corpus)
     return CorpusReport(
         sentences=corpus.sentences,
@@ -83,7 +87,15 @@ def report(corpus: Corpus, repaired_labels: int = 0) -> CorpusReport:
         duplicate_sentences=corpus.sentences - distinct_labelled,
         conflicting_sentences=distinct_labelled - distinct,
         vocabulary_sizes=_vocabulary_sizes(corpus),
+        labelled_tokens=_labelled_tokens(corpus),
+        weighted_sentences=0 if corpus.weights is None else int(np.count_nonzero(corpus.weights != 1)),
     )
+
+
+def _labelled_tokens(corpus: Corpus) -> int:
+    if corpus.labels is None or not corpus.partial:
+        return 0 if corpus.labels is None else corpus.tokens
+    return sum(count for label, count in _counts(corpus.labels).items() if partial.is_single(label))
 
 
 def _vocabulary_sizes(corpus: Corpus) -> dict[str, int]:

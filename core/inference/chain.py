@@ -61,6 +61,8 @@ class Chain(NamedTuple):
     sums: Floats  # (rows,) s
     pairs: Floats  # (Y * width,) expected transitions, summed over chains until cleared
     matrices: Floats  # (rows * Y * width,) transitions into each token; empty unless `rich`
+    held: Floats  # (rows * width,) marginals that are kept while others are computed; empty unless `partial`
+    held_matrices: Floats  # (rows * Y * width,) the same for transitions; empty unless `rich` and `partial`
     rich: bool  # whether each token has its own transitions
 
 
@@ -71,12 +73,18 @@ def edges(labels: int, dtype: Any) -> Edges:
     return Edges(scores, forth, back, np.zeros(1, dtype), 0)
 
 
-def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False) -> Chain:
-    """Allocate scratch for `rows` tokens in total; set `rich` if each token has its own transitions."""
+def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False, partial: bool = False) -> Chain:
+    """Allocate scratch for `rows` tokens in total.
+
+    Set `rich` if each token has its own transitions, and `partial` if some tokens have no single gold label.
+    """
     width = v.padded(labels)
     psi, alpha, beta = (v.zeros(rows * width, dtype) for _ in range(3))
     matrices = v.zeros(rows * labels * width if rich else 0, dtype)
-    return Chain(psi, alpha, beta, v.zeros(rows, dtype), v.zeros(labels * width, dtype), matrices, rich)
+    held = v.zeros(len(beta) if partial else 0, dtype)
+    held_matrices = v.zeros(len(matrices) if partial else 0, dtype)
+    sums, pairs = v.zeros(rows, dtype), v.zeros(labels * width, dtype)
+    return Chain(psi, alpha, beta, sums, pairs, matrices, held, held_matrices, rich)
 
 
 @inlined

@@ -40,15 +40,19 @@ class ScoredTagging:
 
 def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, ScoredTagging]:
     """Tag and score a labelled corpus. Yields the fraction done."""
-    names, gold = gold_of(corpus, tagger.model.labels)
+    whole, corpus = corpus, corpus.comparable()
+    found = gold_of(corpus, tagger.model.labels)
+    names, gold = found.labels, found.ids
     predicted = yield from predicted_labels(tagger, corpus)
+    wrong = mistakes.wrong_sentences(corpus, names, gold, predicted)
+    places = whole.complete()
     return ScoredTagging(
         name,
         evaluate(names, gold, predicted, corpus.offsets),
         gold == predicted,
         sentence_counts(names, gold, predicted, corpus.offsets),
         mistakes.confusion(names, gold, predicted),
-        mistakes.wrong_sentences(corpus, names, gold, predicted),
+        [{**each, "index": int(places[each["index"]])} for each in wrong],
     )
 
 
@@ -70,7 +74,7 @@ def tagged_corpus(
 
     ids = yield from predicted_labels(tagger, corpus, decoder)
     labels = Column("label", Vocabulary.from_strings(tagger.model.labels), ids)
-    return replace(corpus, labels=labels)
+    return replace(corpus, labels=labels, partial=False)
 
 
 def predicted_labels(

@@ -67,6 +67,8 @@ def train(
     yield Progress("compile", passes=passes, message="compiling features")
     if isinstance(dev, float):
         corpus, dev = corpus.split(dev, spec.seed)
+    elif dev is not None:
+        dev = dev.comparable()
     compiled, ranked = information_gain.compile_selected(spec.features, corpus, lexicons)
     problem = compiled.problem
     if ranked:
@@ -115,11 +117,10 @@ def train(
 
 def _label_warnings(corpus: Corpus, dev: Corpus | None) -> list[str]:
     """Return what is wrong with the labels of the training corpus and of the dev set."""
-    assert corpus.labels is not None
-    labels = corpus.labels.vocabulary.strings()
+    labels = corpus.label_names
     found = [one_label(labels)]
     if dev is not None and dev.labels is not None:
-        found.append(disjoint_labels(dev.labels.vocabulary.strings(), labels, "the dev set"))
+        found.append(disjoint_labels(dev.label_names, labels, "the dev set"))
     return [warning for warning in found if warning is not None]
 
 

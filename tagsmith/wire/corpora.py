@@ -56,6 +56,10 @@ class CorpusStatistics(WireResponse):
         description="Sentences equal to an earlier one except in their labels."
     )
     vocabulary_sizes: dict[str, int] = Field(description="Number of distinct values by column.")
+    labelled_tokens: int | None = Field(
+        default=None, description="Tokens with exactly one label. Null for corpora of earlier versions."
+    )
+    weighted_sentences: int = Field(default=0, description="Sentences with a weight other than 1.")
 
 
 class CorpusSpan(WireResponse):

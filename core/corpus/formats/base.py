@@ -5,7 +5,7 @@ A module of this package that has a constant `FORMAT` is a format. `registry` fi
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,7 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -69,11 +70,23 @@ class Options(LabelOptions):
     labelled: bool = Field(
         default=True, description="Whether the text has labels. Without labels it can only be tagged."
     )
+    partial: bool = Field(
+        default=False,
+        description="Whether labels may be left open: `?` allows every label, and `B-PER|I-PER` one of these.",
+    )
     tokenizer: TokenizerOption = Field(
         default=None,
         description="What splits text into tokens like those of the corpus, for models trained on it: `words`, "
         '`blanks`, `characters` or `{"pattern": "..."}`. By default training chooses one by the tokens.',
     )
+
+    @model_validator(mode="after")
+    def _open_labels_stay(self) -> Self:
+        if self.partial and (self.labels is not None or self.repair):
+            raise option_error(
+                "Labels that are left open have no coding. Remove `labels` and `repair`, or `partial`."
+            )
+        return self
 
 
 OptionsT = TypeVar("OptionsT", bound=Options)

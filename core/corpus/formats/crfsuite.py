@@ -1,8 +1,9 @@
 r"""`crfsuite`: the data format of CRFsuite. One token per line, `label TAB attribute[:value] TAB ...`.
 
 A blank line ends a sequence. In a name `\:` is a colon and `\\` a backslash. An attribute without a value, or with an
-empty one, has the value 1. Fields are separated by tabs only; empty fields are skipped. Input that CRFsuite silently
-misreads is a fault here: a value that is not a number, a second value, a label with a value, weights of sequences.
+empty one, has the value 1. Fields are separated by tabs only; empty fields are skipped. `@weight:2.5` is the weight of
+the sequence; it stands before a label, or alone on a line. Input that CRFsuite silently misreads is a fault here: a
+value that is not a number, a second value, a label with a value.
 """
 
 import re
@@ -34,6 +35,7 @@ from tagsmith.core.corpus.formats.lines import (
 from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import BYTE_ORDER_MARK, sentence_ranges
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
+from tagsmith.core.corpus.weights import MAX_WEIGHT, MIN_WEIGHT, WEIGHT_REASON, joined_weights
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _AT, _BACKSLASH = 9, 10, 13, 32, 58, 64, 92
 
@@ -50,9 +52,14 @@ _ENDS = OWN_STATE + 3  # sequence ends in this batch
 _STATE_SIZE = OWN_STATE + 4
 
 # Kinds of faults.
-_NOT_A_NUMBER, _OUT_OF_RANGE, _SECOND_VALUE, _LABEL_VALUE, _DECLARATION, _NAMELESS = range(
-    OWN_FAULTS, OWN_FAULTS + 6
+_NOT_A_NUMBER, _OUT_OF_RANGE, _SECOND_VALUE, _LABEL_VALUE, _DECLARATION, _NAMELESS, _WEIGHT = range(
+    OWN_FAULTS, OWN_FAULTS + 7
 )
+
+# What `_line` returns for a line that has no token.
+_FAULTY, _CONTROL, _DECLARED = -1, -2, -3
+
+_WEIGHT_NAME = np.frombuffer(b"@weight", np.uint8)
 
 
 @inlined
@@ -103,16 +110,40 @@ class _Batch(NamedTuple):
     label_stops: Places
     counts: Places  # attributes per token
     ends: Places  # tokens before the end of each sequence
+    weights: NDArray[np.float64]  # of each sequence
+    weight: NDArray[np.float64]  # (1,) that of the current sequence, which can have begun in an earlier batch
+
+
+@inner
+def _declaration(text: Bytes, i: int, token: int, batch: _Batch, state: Places, faults: Places) -> int:
+    """Read the weight of a sequence; return the index where it ends, or -1 if it is invalid."""
+    bounds = batch.label_starts  # this line has not read its label yet
+    i = _field(text, i, bounds, token)
+    if text[i] != _COLON or not _is(text, bounds[token], bounds[token + 1], _WEIGHT_NAME):
+        record(state, faults, _DECLARATION, 0, 0)
+        return -1
+    i = _field(text, i + 1, bounds, token)
+    sound = parse_decimal(text, bounds[token], bounds[token + 1], batch.weight, 0)
+    if not sound or text[i] == _COLON or not MIN_WEIGHT <= batch.weight[0] <= MAX_WEIGHT:
+        record(state, faults, _WEIGHT, 0, 0)
+        return -1
+    return i
+
+
+@inlined
+def _is(text: Bytes, begin: int, end: int, name: Bytes) -> bool:
+    """Whether text[begin:end] is a name."""
+    same = end - begin == name.size
+    for k in range(name.size if same else 0):
+        same &= text[begin + k] == name[k]
+    return same
 
 
 @inlined
 def _label(text: Bytes, i: int, token: int, batch: _Batch, state: Places, faults: Places) -> int:
     """Read a label; return the index where it ends, or -1 if it is invalid."""
     i = _field(text, i, batch.label_starts, token)
-    begin, batch.label_stops[token] = batch.label_starts[token], batch.label_starts[token + 1]
-    if text[begin] == _AT:
-        record(state, faults, _DECLARATION, 0, 0)
-        return -1
+    batch.label_stops[token] = batch.label_starts[token + 1]
     if text[i] == _COLON:
         record(state, faults, _LABEL_VALUE, 0, 0)
         return -1
@@ -158,26 +189,31 @@ def _line(
 ) -> tuple[int, int]:
     """Read the fields of a line; return (number of fields, index of the end of the line).
 
-    The number is -1 after a fault in a field, and -2 at a control character; then the index is not the end.
+    The number is _DECLARED for a line with a weight only. It is _FAULTY after a fault in a field and _CONTROL at a
+    control character; then the index is not the end.
     """
-    fields = 0
+    fields, declared = 0, False
     while True:
         while text[i] == _TAB:
             i += 1
         if fields == 0:
             i = _skip_blank_rest(text, i)
         if _ends_line(text, i):
-            return fields, i
-        if labelled and fields == 0:
+            return (_DECLARED if declared and fields == 0 else fields), i
+        if labelled and fields == 0 and text[i] == _AT:
+            i = _declaration(text, i, token, batch, state, faults)
+            declared = True
+        elif labelled and fields == 0:
             i = _label(text, i, token, batch, state, faults)
+            fields = 1
         else:
             number = attribute + fields - labelled
             i = _attribute(text, i, number, fields + 1, batch, state, faults)
-        fields += 1
+            fields += 1
         if i < 0:
-            return -1, i
+            return _FAULTY, i
         if text[i] != _TAB and not _ends_line(text, i):
-            return -2, i
+            return _CONTROL, i
 
 
 @kernel
@@ -196,16 +232,16 @@ def _scan(
             i += 1
         if i - begin > longest:
             # Of a line that is too long, no other fault is reported.
-            state[FAULTS] -= fields == -1
+            state[FAULTS] -= fields == _FAULTY
             record(state, faults, LONG, longest, 0)
             sound = False
-        elif fields == -1:
+        elif fields == _FAULTY:
             sound = False
         elif odd:
             end = i - 1 if i > begin and source[i - 1] == _RETURN else i
             sound = not byte_fault(source, begin, end, state, faults)
         i += 1
-        if not sound:
+        if not sound or fields == _DECLARED:
             continue
         if fields:
             batch.counts[tokens] = fields - labelled
@@ -213,9 +249,9 @@ def _scan(
             tokens += 1
             state[TOKENS] += 1
         elif state[TOKENS] > state[_SEQUENCE_START]:
-            batch.ends[sequences] = state[TOKENS]
+            batch.ends[sequences], batch.weights[sequences] = state[TOKENS], batch.weight[0]
             sequences += 1
-            state[_SEQUENCE_START] = state[TOKENS]
+            state[_SEQUENCE_START], batch.weight[0] = state[TOKENS], 1.0
     state[_ATTRIBUTES], state[_BATCH_TOKENS], state[_ENDS] = attributes, tokens, sequences
 
 
@@ -227,7 +263,8 @@ class CrfsuiteReader(LineReader):
         _OUT_OF_RANGE: f"field {{0}}: the value is beyond {MAX_VALUE:g}",
         _SECOND_VALUE: "field {0}: a second colon; write a colon in a name as \\:",
         _LABEL_VALUE: "the label has a value; write a colon in a label as \\:",
-        _DECLARATION: "a label must not start with @; declarations such as @weight are not supported",
+        _DECLARATION: "a label must not start with @; the only declaration is a weight, such as @weight:2.5",
+        _WEIGHT: f"{WEIGHT_REASON}, such as @weight:2.5",
         _NAMELESS: "field {0}: a value without a name",
     }
 
@@ -237,12 +274,15 @@ class CrfsuiteReader(LineReader):
         self._names, self._labels = empty_pool(1), empty_pool(1)
         self._values: list[Values] = []
         self._counts: list[Places] = []
+        self._weight = np.ones(1)
+        self._weights: list[NDArray[np.float64]] = []
 
     def _scan(self, buffer: Bytes) -> None:
         # An attribute and its separator take at least two bytes, and so does a token.
         most = buffer.size // 2 + 3
         starts, stops, label_starts, label_stops, counts, ends = (np.empty(most, np.int64) for _ in range(6))
-        batch = _Batch(starts, stops, np.empty(most), label_starts, label_stops, counts, ends)
+        values, weights = np.empty(most), np.empty(most)
+        batch = _Batch(starts, stops, values, label_starts, label_stops, counts, ends, weights, self._weight)
         text = buffer.copy()
         _scan(buffer, text, self._labelled, self._max_line_bytes, self._state, batch, self._faults)
         if self._state[FAULTS]:
@@ -257,13 +297,15 @@ class CrfsuiteReader(LineReader):
         self._keep(columns, ends[: self._state[_ENDS]].copy())
         self._values.append(batch.values[:attributes].astype(np.float32))
         self._counts.append(counts[:tokens].copy())
+        self._weights.append(weights[: self._state[_ENDS]].copy())
 
     def _corpus(self) -> Corpus:
         starts = np.concatenate([np.zeros(1, np.int64), *self._counts]).cumsum()
         cells = Cells.of(starts, self._ids(0), np.concatenate(self._values))
         self._values.clear()
         labels = Column("label", vocabulary_of(self._labels, 0), self._ids(1)) if self._labelled else None
-        return Corpus((), labels, self._offsets(), Bag(vocabulary_of(self._names, 0), cells))
+        bag, weights = Bag(vocabulary_of(self._names, 0), cells), joined_weights(self._weights)
+        return Corpus((), labels, self._offsets(), bag, weights=weights)
 
 
 def read_crfsuite(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
@@ -310,8 +352,19 @@ def _chunks(corpus: Corpus, labels: list[str], names: list[list[str]]) -> Iterat
         elif not all(rows):
             raise _unwritable("token", "without a label and without attributes")
         lines = ["\t".join(row) + "\n" for row in rows]
+        for weight, at in zip(*_declared(corpus, first, last), strict=True):
+            lines[bounds[at] - begin] = f"@weight:{weight}\t{lines[bounds[at] - begin]}"
         cuts = pairwise(bounds[first : last + 1])
         yield "".join("".join(lines[a - begin : b - begin]) + "\n" for a, b in cuts).encode()
+
+
+def _declared(corpus: Corpus, first: int, last: int) -> tuple[list[str], list[int]]:
+    """Return the weights of the sentences `first:last` that are not 1, as they are written, and those sentences."""
+    if corpus.weights is None or corpus.labels is None:
+        return [], []
+    weights = corpus.weights[first:last]
+    at = np.flatnonzero(weights != 1)
+    return weights[at].astype("U32").tolist(), (first + at).tolist()
 
 
 def _rows(corpus: Corpus, names: list[list[str]], begin: int, end: int) -> list[list[str]]:

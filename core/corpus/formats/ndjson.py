@@ -1,5 +1,5 @@
 """`ndjson`: JSON lines. One sequence per line, `{"tokens": [...], "tags": [...]}`; `labels` and `ner_tags` are accepted
-for `tags`, and other fields are ignored.
+for `tags`. `weight` is how much the sequence counts in training. Other fields are ignored.
 
 A token is a string, a list of strings (its columns), or an object of named attributes (see
 `tagsmith.core.corpus.attributes`). All tokens of a corpus are of the same kind.
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from tagsmith.core.base.arrays import Ids, Places
 from tagsmith.core.corpus import attributes
@@ -32,7 +33,9 @@ from tagsmith.core.corpus.formats.lines import FAULTS, LINE, TOKENS
 from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import sentence_ranges
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
+from tagsmith.core.corpus.labels import partial as partial_labels
 from tagsmith.core.corpus.vocabulary import pack
+from tagsmith.core.corpus.weights import WEIGHT_REASON, is_weight, joined_weights
 
 #: Names of the field that holds the labels. The last one is that of data sets of Hugging Face.
 LABEL_FIELDS = ("tags", "labels", "ner_tags")
@@ -43,13 +46,15 @@ class NdjsonReader(JsonLineReader):
 
     shape = '{"tokens": [...], "tags": [...]}'
 
-    def __init__(self, *, max_line_bytes: int, labelled: bool = True) -> None:
+    def __init__(self, *, max_line_bytes: int, labelled: bool = True, partial: bool = False) -> None:
         super().__init__(max_line_bytes=max_line_bytes)
         self._labelled = labelled
+        self._partial = partial
         self._width: int | None = None  # columns per token, 0 for objects; None before the first token
         self._kind: type = str  # type of every token
         self._names, self._labels = empty_pool(MAX_COLUMNS), empty_pool(1)
         self._cells: list[Cells] = []
+        self._weights: list[NDArray[np.float64]] = []
         self._batch = _Batch()
 
     def _add(self, given: dict[str, Any]) -> None:
@@ -58,14 +63,23 @@ class NdjsonReader(JsonLineReader):
             other = "; a text with spans is of the format spans" if "text" in given else ""
             raise InvalidLine(f"must be a list of at least one token{other}", "tokens")
         field = _label_field(given)
+        labels: list[str] = []
         if self._labelled:
-            _check_labels(given.get(field), len(tokens), field)
+            labels = self._labels_of(given.get(field), len(tokens), field)
+            batch.weights.append(_weight_of(given))
         self._tokens(tokens, batch.attributes, batch.columns)
-        if self._labelled:
-            batch.labels += given[field]
+        batch.labels += labels
         batch.lengths.append(len(tokens))
         checked = ("tokens", field) if self._labelled else ("tokens",)
         batch.members += len(given) + sum(members_of(given[name]) for name in given if name not in checked)
+
+    def _labels_of(self, given: Any, tokens: int, field: str) -> list[str]:
+        """Check the labels of a line. With partial labels, null and lists become strings."""
+        if self._partial and isinstance(given, list):
+            given = [_partial_label(label, field, number) for number, label in enumerate(given)]
+        _check_labels(given, tokens, field)
+        labels: list[str] = given
+        return labels
 
     def _end_batch(self, lines: bytes, before: int) -> None:
         batch, self._batch = self._batch, _Batch()
@@ -75,19 +89,19 @@ class NdjsonReader(JsonLineReader):
             ends = int(self._state[TOKENS]) + np.cumsum(batch.lengths)
             self._state[TOKENS] = ends[-1]
             self._store(batch.attributes, batch.columns, batch.labels, ends)
+            self._weights.append(np.array(batch.weights, np.float64))
 
     def _corpus(self) -> Corpus:
         labels = None
         if self._labelled:
             labels = Column("label", vocabulary_of(self._labels, 0), self._ids(len(self._blocks) - 1))
+        weights, bag = joined_weights(self._weights) if self._labelled else None, None
         if self._width == 0:
-            return Corpus(
-                (), labels, self._offsets(), Bag(vocabulary_of(self._names, 0), joined(self._cells))
-            )
+            bag = Bag(vocabulary_of(self._names, 0), joined(self._cells))
         columns = tuple(
             Column(str(i), vocabulary_of(self._names, i), self._ids(i)) for i in range(self._width or 0)
         )
-        return Corpus(columns, labels, self._offsets())
+        return Corpus(columns, labels, self._offsets(), bag, weights=weights)
 
     def _tokens(self, tokens: list[Any], collector: AttributeCollector, columns: list[str]) -> None:
         if self._width is None:
@@ -152,6 +166,7 @@ class _Batch:
     attributes: AttributeCollector = field(default_factory=AttributeCollector)
     columns: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     members: int = 0  # of all objects except tokens
 
@@ -205,17 +220,40 @@ def _check_labels(labels: Any, tokens: int, field: str) -> None:
             reason = "must be the name of a class, not its number; replace the numbers by names"
             raise InvalidLine(reason, field, number)
         if not isinstance(label, str) or not label:
-            raise InvalidLine("must be a non-empty string", field, number)
+            hint = "; to leave labels open, set partial=true" if label is None or type(label) is list else ""
+            raise InvalidLine(f"must be a non-empty string{hint}", field, number)
 
 
-def read_ndjson(chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True) -> Corpus:
+def _partial_label(label: Any, field: str, number: int) -> Any:
+    """Return the string of a label that is null or a list of labels, and any other value as it is."""
+    if label is None:
+        return partial_labels.ANY
+    if not isinstance(label, list):
+        return label
+    if not label or not all(isinstance(each, str) and each for each in label):
+        raise InvalidLine("must be a list of at least one label, each a non-empty string", field, number)
+    return partial_labels.SEPARATOR.join(label)
+
+
+def _weight_of(given: dict[str, Any]) -> float:
+    weight = given.get("weight", 1.0)
+    if not is_weight(weight):
+        raise InvalidLine(WEIGHT_REASON, "weight")
+    return float(weight)
+
+
+def read_ndjson(
+    chunks: Iterable[bytes], *, max_line_bytes: int, labelled: bool = True, partial: bool = False
+) -> Corpus:
     """Read a corpus from `chunks`, which may end anywhere."""
-    return NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled).read(chunks)
+    return NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled, partial=partial).read(chunks)
 
 
 def write_ndjson(corpus: Corpus) -> Iterator[bytes]:
     """Write one sequence per line: tokens as strings, lists of columns or objects, and labels if there are any."""
-    labels = corpus.labels.vocabulary.strings() if corpus.labels else []
+    labels: list[Any] = corpus.labels.vocabulary.strings() if corpus.labels else []
+    if corpus.partial:
+        labels = [_written_label(label) for label in labels]
     if corpus.bag is not None:
         names = [corpus.bag.vocabulary.strings()]
     else:
@@ -226,9 +264,14 @@ def write_ndjson(corpus: Corpus) -> Iterator[bytes]:
         tokens = _written_tokens(corpus, names, begin, end)
         gold = [] if corpus.labels is None else [labels[i] for i in corpus.labels.ids[begin:end].tolist()]
         lines = []
-        for start, stop in pairwise(bounds[first : last + 1]):
+        for number, (start, stop) in enumerate(pairwise(bounds[first : last + 1]), start=first):
             sentence = slice(start - begin, stop - begin)
-            line = {"tokens": tokens[sentence], **({"labels": gold[sentence]} if corpus.labels else {})}
+            line: dict[str, Any] = {
+                "tokens": tokens[sentence],
+                **({"labels": gold[sentence]} if corpus.labels else {}),
+            }
+            if corpus.weights is not None and corpus.weights[number] != 1:
+                line["weight"] = _shortest(corpus.weights[number : number + 1])[0]
             lines.append(orjson.dumps(line) + b"\n")
         yield b"".join(lines)
 
@@ -242,8 +285,7 @@ def _written_tokens(corpus: Corpus, names: Sequence[list[str]], begin: int, end:
         return list(cells[0]) if len(cells) == 1 else [list(row) for row in zip(*cells, strict=True)]
     part = corpus.bag.cells.part(begin, end)
     values = part.values if part.values.size else np.ones(part.ids.size, np.float32)
-    # The shortest decimals that are read back as the same float32.
-    numbers = [float(text) for text in values.astype("U32").tolist()]
+    numbers = _shortest(values)
     ids, starts = part.ids.tolist(), part.starts.tolist()
     tokens: list[object] = []
     for t in range(part.tokens):
@@ -256,12 +298,26 @@ def _written_tokens(corpus: Corpus, names: Sequence[list[str]], begin: int, end:
     return tokens
 
 
+def _shortest(values: NDArray[np.float32]) -> list[float]:
+    """Return the shortest decimals that are read back as the same float32."""
+    return [float(text) for text in values.astype("U32").tolist()]
+
+
+def _written_label(label: str) -> str | list[str] | None:
+    """Return a partial label as JSON."""
+    if partial_labels.is_single(label):
+        return label
+    return list(partial_labels.alternatives(label)) or None
+
+
 class NdjsonOptions(Options):
     """JSON lines have no options of their own."""
 
 
 def _reader(options: NdjsonOptions, limits: Limits) -> NdjsonReader:
-    return NdjsonReader(max_line_bytes=limits.max_line_bytes, labelled=options.labelled)
+    return NdjsonReader(
+        max_line_bytes=limits.max_line_bytes, labelled=options.labelled, partial=options.partial
+    )
 
 
 def _writer(corpus: Corpus, _: NdjsonOptions) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from tagsmith.core.corpus.archive import ZIP_MAGIC
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.base import Format, LabelOptions, Limits, Options, Reader, parse
 from tagsmith.core.corpus.formats.recognition import HEAD_BYTES, Head
+from tagsmith.core.corpus.labels import partial
 from tagsmith.core.corpus.labels.codings import recode
 from tagsmith.core.corpus.text import tokenizer
 
@@ -65,6 +66,9 @@ class CorpusReader:
         with self._explained():
             reader = self._reader or self._begin(whole=True)
             corpus = reader.finish()
+        if self.options.partial and corpus.labels is not None:
+            partial.check(corpus.labels.vocabulary.strings(), corpus.labels.ids, corpus.offsets)
+            corpus = replace(corpus, partial=True)
         recoded = recode(corpus, self.options.labels, repair=self.options.repair)
         self.repaired_labels = recoded.repaired
         if self.options.tokenizer is None:

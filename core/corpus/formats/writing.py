@@ -64,6 +64,12 @@ def written_columns(corpus: Corpus, target: str) -> list[TextColumn]:
             [Fault("The corpus has no labels.")],
             code="not_labelled",
         )
+    if corpus.partial:
+        raise Invalid(
+            f"Labels that are left open cannot be written as {target}. Choose conll, conllu, crfsuite or ndjson.",
+            [Fault("The corpus has partial labels.")],
+            code="unwritable_value",
+        )
     strings = tokens.vocabulary.strings()
     for string in strings:
         if not string or any(c < " " or c == "\x7f" for c in string):

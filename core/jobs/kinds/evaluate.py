@@ -104,8 +104,7 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     """Score the versions with one model in memory at a time, then compare each pair."""
     targets = [resources.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
     corpus = yield from resources.corpus(spec.corpus)
-    assert corpus.labels is not None
-    corpus_labels = corpus.labels.vocabulary.strings()
+    corpus_labels = corpus.label_names
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1

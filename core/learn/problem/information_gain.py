@@ -100,9 +100,11 @@ def rank(compiled: Compiled, budget: int) -> list[Ranked]:
 
 
 def _pairs(problem: Problem) -> NDArray[np.int32]:
-    """Return the label pair that ends at each token; -1 at the first token of a sentence."""
-    labels = len(problem.labels)
-    return label_pairs(problem.data.gold.astype(np.int64), problem.data.offsets, labels).astype(np.int32)
+    """Return the label pair that ends at each token; -1 at the first token of a sentence and beside open labels."""
+    gold = problem.data.gold.astype(np.int64)
+    pairs = label_pairs(gold, problem.data.offsets, len(problem.labels)).astype(np.int32)
+    pairs[(gold < 0) | (np.roll(gold, 1) < 0)] = -1
+    return pairs
 
 
 def _measured(
@@ -137,15 +139,18 @@ def _add_gains(
 ) -> None:  # fmt: skip
     """Add the information gain of each attribute to that of its template. `counts` is zero before and after."""
     for a in range(template_of.shape[0]):
-        begin, end = occurrences.starts[a], occurrences.starts[a + 1]
+        begin, end, present = occurrences.starts[a], occurrences.starts[a + 1], 0
         for k in range(begin, end):
-            counts[joins[occurrences.tokens[k]]] += 1
+            y = joins[occurrences.tokens[k]]
+            if y >= 0:
+                counts[y] += 1
+                present += 1
         information = 0.0
         for k in range(begin, end):
             y = joins[occurrences.tokens[k]]
-            n = counts[y]
+            n = counts[y] if y >= 0 else 0
             if n > 0:
                 # P(f, y) / (P(f) P(y)), where each probability is a count divided by the number of tokens.
-                information += n * log2(n * float(tokens) / (float(end - begin) * totals[y]))
+                information += n * log2(n * float(tokens) / (float(present) * totals[y]))
                 counts[y] = 0
         gains[template_of[a]] += information / tokens

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from tagsmith.core.base.arrays import offsets_of, ranges
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.jit import readonly
-from tagsmith.core.base.simd import padded
+from tagsmith.core.base.simd import LANES, padded
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.labels import partial
 from tagsmith.core.features.columns.bags import BagIndex, attributes_of, learn_bags
 from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.tokens import TokenTable
 from tagsmith.core.features.index import FeatureIndex, TokenAttributes, build, edge_slots_of, slots_of
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.resolved import ALL_WEIGHTS, ExistingWeights, Features
+from tagsmith.core.inference.chain import Chain, chain
 from tagsmith.core.learn.problem.groups import Templates, templates_of
 from tagsmith.core.learn.problem.layout import Layout
 
@@ -33,8 +35,15 @@ class Sequences(NamedTuple):
     gold: NDArray[np.int32]  # (tokens,) label ids; may exceed the model's labels in evaluation data
     edge_starts: NDArray[np.int64]  # (tokens + 1,) the same for edge attributes; empty unless `rich`
     edge_rows: NDArray[np.int32]  # edge attributes; the first token of a sentence has none
+    weights: NDArray[np.float32]  # (sentences,) how much each sentence counts; empty unless `weighted`
+    allowed: NDArray[
+        np.uint8
+    ]  # (tokens * width / 8,) one bit per label a token may have; empty unless `partial`
+    complete: NDArray[np.bool_]  # (sentences,) whether every token has one label; empty unless `partial`
     valued: bool  # whether attributes have values
     rich: bool  # whether tokens have edge attributes
+    weighted: bool  # whether sentences have weights
+    partial: bool  # whether some tokens have several labels to choose from, or any; their `gold` is -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +99,10 @@ class Problem:
     def longest(self) -> int:
         return int(np.max(np.diff(self.data.offsets), initial=0))
 
+    def chain(self, rows: int, dtype: Any) -> Chain:
+        """Allocate the scratch of sentences with `rows` tokens in total."""
+        return chain(rows, len(self.labels), dtype, rich=self.rich, partial=self.data.partial)
+
     def room(self, batch: int) -> int:
         """Return the number of tokens in the longest possible batch of `batch` sentences."""
         if batch == 1:
@@ -108,7 +121,17 @@ class Problem:
         """If tokens are labelled independently, return the problem with each token as a separate sentence."""
         if not self.independent or self.longest <= 1:
             return self
-        return replace(self, data=self.data._replace(offsets=readonly(np.arange(self.tokens + 1), np.int64)))
+        data = self.data
+        return replace(
+            self,
+            data=data._replace(
+                offsets=readonly(np.arange(self.tokens + 1), np.int64),
+                weights=readonly(np.repeat(data.weights, np.diff(data.offsets)), np.float32)
+                if data.weighted
+                else data.weights,
+                complete=readonly(data.gold >= 0, np.bool_) if data.partial else data.complete,
+            ),
+        )
 
     def sample(self, sentences: int) -> "Problem":
         """Return the problem restricted to `sentences` evenly spaced sentences."""
@@ -153,6 +176,7 @@ class Problem:
         tokens = ranges(offsets[chosen], offsets[chosen + 1])
         cells = ranges(starts[tokens], starts[tokens + 1])
         edge_starts, edge_rows = self.data.edge_starts, self.data.edge_rows
+        size = self.width // LANES  # bytes of `allowed` per token
         if self.rich:
             lengths = edge_starts[tokens + 1] - edge_starts[tokens]
             edge_rows = edge_rows[ranges(edge_starts[tokens], edge_starts[tokens + 1])]
@@ -165,8 +189,19 @@ class Problem:
             gold=readonly(self.data.gold[tokens], np.int32),
             edge_starts=readonly(edge_starts, np.int64),
             edge_rows=readonly(edge_rows, np.int32),
+            weights=readonly(self.data.weights[chosen], np.float32)
+            if self.data.weighted
+            else self.data.weights,
+            allowed=readonly(self.data.allowed.reshape(-1, size)[tokens].reshape(-1), np.uint8)
+            if self.data.partial
+            else self.data.allowed,
+            complete=readonly(self.data.complete[chosen], np.bool_)
+            if self.data.partial
+            else self.data.complete,
             valued=self.data.valued,
             rich=self.data.rich,
+            weighted=self.data.weighted,
+            partial=self.data.partial,
         )
         return replace(self, data=data)
 
@@ -202,11 +237,11 @@ class Compiled:
         codes = self.coder.code(tokens)
         attributes = self.index.look_up(codes, corpus.offsets)
         edges = None if self.edge_index is None else self.edge_index.look_up(codes, corpus.offsets)
-        labels, gold = gold_of(corpus, self.problem.labels)
+        gold = gold_of(corpus, self.problem.labels)
         return replace(
             self.problem,
-            data=_sequences(tokens, attributes, edges, gold, self.bags),
-            labels=labels,
+            data=_sequences(tokens, attributes, edges, gold, self.bags, corpus.weights),
+            labels=gold.labels,
         )
 
 
@@ -224,13 +259,14 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
         edge_slots = edge_slots_of(features, vocabularies)
         edge_index, edge_attributes = build(edge_slots, codes, corpus.offsets, features.cutoff)
     bags, attributes_in_all = learn_bags(features.bags, corpus, features.cutoff, index.size)
-    labels, gold = gold_of(corpus, ())
+    gold = gold_of(corpus, ())
+    labels = gold.labels
     if len(labels) > np.iinfo(np.int16).max:
         raise Invalid(
             f"The corpus has {len(labels)} labels. At most 32,767 can be trained.", code="too_many_labels"
         )
     problem = Problem(
-        _sequences(coder.tokens_of(corpus), attributes, edge_attributes, gold, bags),
+        _sequences(coder.tokens_of(corpus), attributes, edge_attributes, gold, bags, corpus.weights),
         attributes_in_all,
         labels,
         features.edges,
@@ -242,25 +278,38 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
     return Compiled(problem, features, coder, index, bags, codes, edge_index)
 
 
-def gold_of(corpus: Corpus, known: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+@dataclass(frozen=True, eq=False, slots=True)
+class Gold:
+    """The labels of a corpus as numbers."""
+
+    labels: tuple[str, ...]
+    ids: NDArray[np.int32]  # (tokens,) -1 where there is no single label
+    allowed: NDArray[np.uint8] | None  # as in `Sequences`, if the labels are partial
+
+
+def gold_of(corpus: Corpus, known: tuple[str, ...]) -> Gold:
     """Number the labels: first the known ones, then the other labels of the corpus in alphabetical order."""
     if corpus.labels is None:
         raise Invalid("The corpus has no labels.", code="unlabelled_corpus")
-    names = corpus.labels.vocabulary.strings()
-    present = np.unique(corpus.labels.ids)
+    names, ids = corpus.labels.vocabulary.strings(), corpus.labels.ids
+    present = [names[i] for i in np.unique(ids)]
     numbers = {name: i for i, name in enumerate(known)}
-    for name in sorted(names[i] for i in present):
+    for name in sorted(partial.names_of(present) if corpus.partial else present):
         numbers.setdefault(name, len(numbers))
-    ids = np.array([numbers.get(name, -1) for name in names], np.int32)
-    return tuple(numbers), ids[corpus.labels.ids]
+    if corpus.partial:
+        choices = partial.Choices.of(names, numbers)
+        return Gold(tuple(numbers), choices.single[ids], choices.allowed[ids].reshape(-1))
+    table = np.array([numbers.get(name, -1) for name in names], np.int32)
+    return Gold(tuple(numbers), table[ids], None)
 
 
 def _sequences(
     tokens: TokenTable,
     attributes: TokenAttributes,
     edges: TokenAttributes | None,
-    gold: NDArray[np.int32],
+    gold: Gold,
     bags: tuple[BagIndex, ...],
+    weights: NDArray[np.float32] | None,
 ) -> Sequences:
     singles = Cells(attributes.starts, attributes.rows, np.empty(0, np.float32))
     cells = attributes_of(bags, tokens, singles)
@@ -269,9 +318,22 @@ def _sequences(
         starts=cells.starts,
         rows=cells.ids,
         values=cells.values,
-        gold=readonly(gold, np.int32),
+        gold=readonly(gold.ids, np.int32),
         edge_starts=edges.starts if edges else readonly(np.empty(0), np.int64),
         edge_rows=edges.rows if edges else readonly(np.empty(0), np.int32),
+        weights=readonly(np.empty(0) if weights is None else weights, np.float32),
+        allowed=readonly(np.empty(0) if gold.allowed is None else gold.allowed, np.uint8),
+        complete=readonly(
+            np.empty(0) if gold.allowed is None else _complete(gold.ids, tokens.offsets), np.bool_
+        ),
         valued=len(cells.values) > 0,
         rich=edges is not None,
+        weighted=weights is not None,
+        partial=gold.allowed is not None,
     )
+
+
+def _complete(gold: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether each sentence has a label at every token."""
+    open_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(gold < 0)])
+    return np.asarray(np.diff(open_before[offsets]) == 0)

@@ -40,6 +40,7 @@ class Sizes:
 def sizes_of(problem: Problem) -> Sizes:
     """Compute the sizes of a problem."""
     labels = len(problem.labels)
+    numbers = 1 + (labels if problem.rich else 0)  # of a token's marginals and of the transitions into it
     if problem.existing.all:
         parameters = (problem.rows - (0 if problem.edges else labels)) * labels
     else:
@@ -53,6 +54,6 @@ def sizes_of(problem: Problem) -> Sizes:
         tokens=problem.tokens,
         sentences=problem.sentences,
         longest=problem.longest,
-        chain=4 * problem.width * (4 + (labels if problem.rich else 0)),
-        marginals=4 * problem.width * (1 + (labels if problem.rich else 0)),
+        chain=4 * problem.width * (3 + (2 if problem.data.partial else 1) * numbers),
+        marginals=4 * problem.width * numbers,
     )

@@ -16,6 +16,7 @@ from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.inference.chain import Floats
 from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Problem, Sequences
+from tagsmith.core.learn.weights.posterior import is_complete, weight_of
 from tagsmith.core.learn.weights.rows import EVERYTHING, edge_row, value_of
 
 
@@ -28,20 +29,22 @@ class Pairs(NamedTuple):
 
 @kernel
 def _mark(data: Sequences, layout: Layout, marks: NDArray[np.bool_]) -> None:
-    """Set marks[row * labels + y] if row and label y occur together in the gold data."""
+    """Set marks[row * labels + y] if row and label y occur together in the gold data. Tokens without a label do not."""
     attributes, labels, edges = layout.attributes, layout.labels, layout.edges
     for sentence in range(data.offsets.shape[0] - 1):
         begin = data.offsets[sentence]
         for token in range(begin, data.offsets[sentence + 1]):
             y = data.gold[token]
+            before = data.gold[token - 1] if token > begin else -1
+            if y < 0:
+                continue
             for k in range(data.starts[token], data.starts[token + 1]):
                 marks[np.int64(data.rows[k]) * labels + y] = True
-            if edges and token > begin:
-                marks[np.int64(attributes + data.gold[token - 1]) * labels + y] = True
-            if data.rich and token > begin:
+            if edges and before >= 0:
+                marks[np.int64(attributes + before) * labels + y] = True
+            if data.rich and before >= 0:
                 for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
-                    row = edge_row(data, k, layout) + data.gold[token - 1]
-                    marks[row * labels + y] = True
+                    marks[(edge_row(data, k, layout) + before) * labels + y] = True
 
 
 def seen_marks(problem: Problem) -> NDArray[np.bool_]:
@@ -88,20 +91,26 @@ def pairs_of_marks(marks: NDArray[Any]) -> Pairs:
 
 
 @kernel
-def _count_gold(data: Sequences, layout: Layout, counts: Floats) -> None:
+def _count_gold(data: Sequences, layout: Layout, in_loss: bool, counts: Floats) -> None:
+    """Count the features of gold labels or, with `in_loss`, those of complete sentences by the sentences' weights."""
     attributes, labels, edges = layout.attributes, layout.labels, layout.edges
     for sentence in range(data.offsets.shape[0] - 1):
+        if in_loss and not is_complete(data, sentence):
+            continue
+        weight = np.float64(weight_of(data, sentence)) if in_loss else 1.0
         begin = data.offsets[sentence]
         for token in range(begin, data.offsets[sentence + 1]):
             y = data.gold[token]
+            before = data.gold[token - 1] if token > begin else -1
+            if y < 0:
+                continue
             for k in range(data.starts[token], data.starts[token + 1]):
-                counts[np.int64(data.rows[k]) * labels + y] += value_of(data, k)
-            if edges and token > begin:
-                counts[np.int64(attributes + data.gold[token - 1]) * labels + y] += 1.0
-            if data.rich and token > begin:
+                counts[np.int64(data.rows[k]) * labels + y] += weight * value_of(data, k)
+            if edges and before >= 0:
+                counts[np.int64(attributes + before) * labels + y] += weight
+            if data.rich and before >= 0:
                 for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
-                    row = edge_row(data, k, layout) + data.gold[token - 1]
-                    counts[row * labels + y] += 1.0
+                    counts[(edge_row(data, k, layout) + before) * labels + y] += weight
 
 
 @kernel
@@ -112,17 +121,22 @@ def _picked(pairs: Pairs, labels: int, dense: Floats, out: Floats) -> None:
 
 
 def gold_frequencies(problem: Problem) -> NDArray[np.float64]:
-    """Return how often each feature fires in the gold data, weighted by value, (rows, labels)."""
-    labels = len(problem.labels)
-    dense = np.zeros(problem.rows * labels)
-    _count_gold(problem.data, problem.layout, dense)
-    return dense.reshape(-1, labels)
+    """Return how often each feature fires at tokens with a gold label, weighted by value, (rows, labels)."""
+    return _counted(problem, in_loss=False).reshape(-1, len(problem.labels))
+
+
+def _counted(problem: Problem, *, in_loss: bool) -> NDArray[np.float64]:
+    dense = np.zeros(problem.rows * len(problem.labels))
+    _count_gold(problem.data, problem.layout, in_loss, dense)
+    return dense
 
 
 def gold_counts(problem: Problem, pairs: Pairs) -> NDArray[np.float64]:
-    """Return how often the feature of each parameter fires in the gold data."""
+    """Return the gold part of the gradient of the loss: how often the feature of each parameter fires in complete
+    sentences, by their weights. (For other sentences, the posterior subtracts the allowed labellings itself.)
+    """
     labels = len(problem.labels)
-    dense = gold_frequencies(problem).reshape(-1)
+    dense = _counted(problem, in_loss=True)
     counts = np.empty(len(pairs.labels))
     _picked(pairs, labels, dense, counts)
     return readonly(counts, np.float64)

@@ -79,7 +79,7 @@ class Weights:
         """Yield the loss over a training problem slice by slice; the sum is exact for these weights."""
         layout = self.problem.layout
         e = ch.edges(layout.labels, self.values.dtype)
-        c = ch.chain(problem.longest, layout.labels, self.values.dtype, rich=problem.rich)
+        c = problem.chain(problem.longest, self.values.dtype)
         scorer = Scorer(self._rows, PLAIN, load_edges(self._rows, PLAIN, layout, e), layout)
         for first, last in slices(problem):
             yield _losses(problem.data, first, last, scorer, e, c)
@@ -88,7 +88,7 @@ class Weights:
         """Return the best label of every token."""
         layout = self.problem.layout
         e = ch.edges(layout.labels, self.values.dtype)
-        c = ch.chain(max(problem.longest, 1), layout.labels, self.values.dtype, rich=problem.rich)
+        c = problem.chain(max(problem.longest, 1), self.values.dtype)
         read_edges(self._rows, PLAIN, layout, e)
         scorer = Scorer(self._rows, PLAIN, 0.0, layout)
         out = np.zeros(problem.tokens, np.int32)

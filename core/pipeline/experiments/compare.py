@@ -37,6 +37,8 @@ def compare(
     yield series.started("compiling features")
     if isinstance(dev, float):
         corpus, dev = corpus.split(dev, seed)
+    else:
+        dev = dev.comparable()
     compiled, _ = compile_selected(features, corpus, lexicons)
     problem = compiled.problem
     yield series.started(

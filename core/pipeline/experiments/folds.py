@@ -45,11 +45,25 @@ def check(sentences: int, folds: int) -> None:
         raise Invalid("There are fewer sentences than folds.", [fault], code="corpus_too_small")
 
 
+def _complete(whole: Problem, sentences: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those of the sentences that are labelled at every token. Only these can be scored."""
+    if not whole.data.partial:
+        return sentences
+    complete = sentences[whole.data.complete[sentences]]
+    if not complete.size:
+        raise Invalid(
+            "A fold has no sentence that is labelled at every token, so nothing can be scored. Use fewer folds, or "
+            "give a corpus as `dev`.",
+            code="no_complete_sentence",
+        )
+    return complete
+
+
 def fold_of(whole: Problem, held_out: NDArray[np.int64], features: FeatureSpec) -> Fold:
     """Hold out the sentences `held_out` of a problem that was compiled with the `shared` features."""
     rest = np.setdiff1d(np.arange(whole.sentences), held_out, assume_unique=True)
     learned = replace(whole.subset(rest), existing=features.weights)
-    scored = replace(whole.subset(held_out), existing=learned.existing)
+    scored = replace(whole.subset(_complete(whole, held_out)), existing=learned.existing)
     used = np.bincount(learned.data.rows, minlength=whole.attributes) >= features.cutoff
     edges = np.bincount(learned.data.edge_rows, minlength=whole.edge_attributes) >= features.cutoff
     return Fold(learned.with_attributes(used, edges), scored.with_attributes(used, edges))

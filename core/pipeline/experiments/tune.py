@@ -97,7 +97,7 @@ def tune(
     if dev is None:
         learning = for_whole_corpus(learning, round(best["best_pass"]))
     result = {
-        "score": score_name(tuple(corpus.labels.vocabulary.strings())),
+        "score": score_name(tuple(corpus.label_names)),
         "folds": folds,
         "table": table,
         "best": {

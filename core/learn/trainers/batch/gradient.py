@@ -172,7 +172,7 @@ class Scratch:
         self.marginals = v.zeros(problem.tokens * width, dtype)
         self.matrices = v.zeros(problem.tokens * labels * width if problem.rich else 0, dtype)
         self.pair_sums = np.zeros((len(self.sentences), labels * width))
-        self.chains = [ch.chain(problem.longest, labels, dtype, rich=problem.rich) for _ in range(threads)]
+        self.chains = [problem.chain(problem.longest, dtype) for _ in range(threads)]
         self.sums = [v.zeros(labels * width, np.float64) for _ in range(threads)]
 
 

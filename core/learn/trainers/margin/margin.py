@@ -25,10 +25,14 @@ from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tagsmith.core.learn.weights.posterior import (
     Sample,
+    forbid,
+    is_allowed,
+    is_complete,
     score_edges,
     score_tokens,
     sequence_direction,
     subtract_gold_pairs,
+    weight_of,
 )
 from tagsmith.core.learn.weights.rows import PLAIN, Rows, Scorer, edge_row, load_edges, read_edges, value_of
 
@@ -121,43 +125,55 @@ def _place(d: Direction, row: Any, count: int, width: int) -> int:
 
 
 @inlined
-def _add_one(d: Direction, row: Any, label: Any, one: int, count: int, width: int) -> int:
-    """Add `one`, which is 1 or -1, to the sum of a row at a label; return the number of slots in use."""
+def _add_one(d: Direction, row: Any, label: Any, one: Any, count: int, width: int) -> int:
+    """Add `one` to the sum of a row at a label; return the number of slots in use."""
     count = _place(d, row, count, width)
-    d.sums[np.int64(d.places[row]) * width + label] += d.sums.dtype.type(one)
+    d.sums[np.int64(d.places[row]) * width + label] += one
     return count
+
+
+class Labellings(NamedTuple):
+    """Two labellings of a sentence, each (longest,)."""
+
+    gold: NDArray[np.int32]  # the gold labels; if some tokens have none, the best labels that are allowed
+    decoded: NDArray[np.int32]
+
+
+def labellings(longest: int) -> Labellings:
+    """Allocate room for sentences of up to `longest` tokens."""
+    return Labellings(np.zeros(longest, np.int32), np.zeros(longest, np.int32))
 
 
 @inner
 def add_wrong(
-    data: Sequences, sentence: int, decoded: NDArray[np.int32], count: int, d: Direction, second: Floats,
-    layout: Layout,
-) -> int:  # fmt: skip
-    """Add phi(gold) - phi(decoded) of a sentence: two labels at each wrong token, and its transitions."""
+    data: Sequences, sentence: int, y: Labellings, count: int, d: Direction, second: Floats, layout: Layout
+) -> int:
+    """Add phi(gold) - phi(decoded) of a sentence, times its weight: two labels at each wrong token, and transitions."""
     kind, attributes, width = d.sums.dtype.type, layout.attributes, layout.width
-    begin = data.offsets[sentence]
+    begin, one = data.offsets[sentence], d.sums.dtype.type(weight_of(data, sentence))
     for token in range(begin, data.offsets[sentence + 1]):
-        y, found = data.gold[token], decoded[token - begin]
-        if found != y:
+        t = token - begin
+        gold, found = y.gold[t], y.decoded[t]
+        if found != gold:
             for k in range(data.starts[token], data.starts[token + 1]):
-                row, value = np.int64(data.rows[k]), kind(value_of(data, k))
+                row, value = np.int64(data.rows[k]), one * kind(value_of(data, k))
                 v.prefetch(second, row * width)
                 v.prefetch(second, row * width + width - 1)
                 count = _place(d, row, count, width)
                 place = np.int64(d.places[row]) * width
-                d.sums[place + y] += value
+                d.sums[place + gold] += value
                 d.sums[place + found] -= value
         if token > begin:
-            y_before, found_before = data.gold[token - 1], decoded[token - 1 - begin]
-            if found != y or found_before != y_before:
+            gold_before, found_before = y.gold[t - 1], y.decoded[t - 1]
+            if found != gold or found_before != gold_before:
                 if layout.edges:
-                    count = _add_one(d, attributes + y_before, y, 1, count, width)
-                    count = _add_one(d, attributes + found_before, found, -1, count, width)
+                    count = _add_one(d, attributes + gold_before, gold, one, count, width)
+                    count = _add_one(d, attributes + found_before, found, -one, count, width)
                 if data.rich:
                     for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
                         row = edge_row(data, k, layout)
-                        count = _add_one(d, row + y_before, y, 1, count, width)
-                        count = _add_one(d, row + found_before, found, -1, count, width)
+                        count = _add_one(d, row + gold_before, gold, one, count, width)
+                        count = _add_one(d, row + found_before, found, -one, count, width)
     return count
 
 
@@ -207,39 +223,83 @@ def _mask_and_norm(d: Direction, count: int, r: Rows, width: int) -> float:
     return float(v.total(acc))
 
 
-@kernel
-def violation(
-    data: Sequences, sentence: int, m: Scorer, rule: Rule, e: Edges, c: Chain, decoded: NDArray[np.int32]
+@inner
+def _find_gold(
+    data: Sequences, sentence: int, m: Scorer, e: Edges, c: Chain, gold: NDArray[np.int32]
 ) -> float:
-    """Decode, with costs if the rule is cost-augmented; return the size of the margin violation."""
+    """Write the gold labels, or the best labels that are allowed; return their score. The scores are in the chain."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
-    score_tokens(data, sentence, m, c.psi, ZERO)
-    own = score_edges(data, sentence, m, e, c, ZERO)
-    gold = ch.gold_score(c.psi, ZERO, data.gold, begin, n, own, m.layout.width)
     labels, width = m.layout.labels, m.layout.width
-    if rule.costly and rule.augmented:
+    own = score_edges(data, sentence, m, e, c, ZERO)
+    if is_complete(data, sentence):
         for t in range(n):
-            row, y = t * width, data.gold[begin + t]
-            right, cost = c.psi[row + y], v.splat(rule.costs[y])
+            gold[t] = data.gold[begin + t]
+        return ch.gold_score(c.psi, ZERO, gold, ZERO, n, own, width)
+    forbid(data, sentence, c.psi, ZERO, m.layout)
+    score = ch.viterbi(c.psi, n, own.scores, own.step, labels, width, gold, ZERO)
+    score_tokens(data, sentence, m, c.psi, ZERO)
+    return score
+
+
+@inlined
+def _add_costs(
+    data: Sequences, sentence: int, rule: Rule, c: Chain, gold: NDArray[np.int32], layout: Layout
+) -> None:
+    """Add the cost of missing the gold label to the scores of all wrong labels."""
+    begin, n, width = (
+        data.offsets[sentence],
+        data.offsets[sentence + 1] - data.offsets[sentence],
+        layout.width,
+    )
+    complete = is_complete(data, sentence)
+    for t in range(n):
+        row, y = t * width, gold[t]
+        right, cost = c.psi[row + y], v.splat(rule.costs[y])
+        if complete or data.gold[begin + t] >= 0:
             for j in range(row, row + width, v.LANES):
                 v.store(c.psi, j, v.add(v.load(c.psi, j), cost))
             c.psi[row + y] = right
-    loss = max(ch.viterbi(c.psi, n, own.scores, own.step, labels, width, decoded, ZERO) - gold, 0.0)
+        else:
+            for j in range(layout.labels):
+                if not is_allowed(data, begin + t, j, width):
+                    c.psi[row + j] += rule.costs[y]
+
+
+@inlined
+def _is_wrong(data: Sequences, token: Any, found: Any, gold: Any, width: int) -> Any:
+    """Whether a label is not one that the token may have."""
+    if data.partial and data.gold[token] < 0:
+        return not is_allowed(data, token, found, width)
+    return found != gold
+
+
+@kernel
+def violation(
+    data: Sequences, sentence: int, m: Scorer, rule: Rule, e: Edges, c: Chain, y: Labellings
+) -> float:
+    """Decode, with costs if the rule is cost-augmented; return the size of the margin violation, times the weight."""
+    begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
+    labels, width = m.layout.labels, m.layout.width
+    score_tokens(data, sentence, m, c.psi, ZERO)
+    gold = _find_gold(data, sentence, m, e, c, y.gold)
+    own = ch.edges_of_tokens(e, c, labels, width) if c.rich else e
+    if rule.costly and rule.augmented:
+        _add_costs(data, sentence, rule, c, y.gold, m.layout)
+    loss = max(ch.viterbi(c.psi, n, own.scores, own.step, labels, width, y.decoded, ZERO) - gold, 0.0)
     if rule.costly and not rule.augmented:
         wrong, cost = False, 0.0
         for t in range(n):
-            y = data.gold[begin + t]
-            if decoded[t] != y:
+            if _is_wrong(data, begin + t, y.decoded[t], y.gold[t], width):
                 wrong = True
                 if rule.total == Total.SUM:
-                    loss += rule.costs[y]
+                    loss += rule.costs[y.gold[t]]
                 else:
-                    cost += rule.costs[y]
+                    cost += rule.costs[y.gold[t]]
         if rule.total == Total.ROOT:
             loss += sqrt(cost)
         elif rule.total == Total.ONE and wrong:
             loss += 1.0
-    return loss
+    return float(weight_of(data, sentence)) * loss
 
 
 @kernel
@@ -313,7 +373,7 @@ class MarginPlan(NamedTuple):
     layout: Layout
     e: Edges
     c: Chain
-    decoded: NDArray[np.int32]  # decoded labels of a sentence
+    y: Labellings
     d: Direction
 
 
@@ -335,8 +395,8 @@ def _sample_direction(
     if uses_marginals(k.rule.margin):
         loss = expected_direction(data, s, m, k.e, k.c)
         return add_expected(data, sentence, count, k.d, k.c, k.layout), loss
-    loss = violation(data, sentence, m, k.rule, k.e, k.c, k.decoded)
-    return add_wrong(data, sentence, k.decoded, count, k.d, second, k.layout), loss
+    loss = violation(data, sentence, m, k.rule, k.e, k.c, k.y)
+    return add_wrong(data, sentence, k.y, count, k.d, second, k.layout), loss
 
 
 @inlined

@@ -19,6 +19,7 @@ from tagsmith.core.learn.trainers.margin.margin import (
     MarginPlan,
     Rule,
     direction,
+    labellings,
     run_margin,
     uses_variance,
 )
@@ -87,8 +88,8 @@ class Online(Trainer):
             batch,
             layout,
             ch.edges(layout.labels, self.dtype),
-            ch.chain(tokens, layout.labels, self.dtype, rich=problem.rich),
-            np.zeros(tokens, np.int32),
+            problem.chain(tokens, self.dtype),
+            labellings(tokens),
             direction(problem, batch, self.dtype),
         )
         r = rows_of(state["weights"], np.empty(0, self.dtype), mask_of(problem))

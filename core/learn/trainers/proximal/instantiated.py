@@ -22,11 +22,13 @@ from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tagsmith.core.learn.trainers.base import State
 from tagsmith.core.learn.trainers.margin.margin import (
     Direction,
+    Labellings,
     Rule,
     add_expected,
     add_wrong,
     direction,
     expected_direction,
+    labellings,
     uses_marginals,
     violation,
 )
@@ -72,6 +74,9 @@ class Bench(NamedTuple):
     order: NDArray[np.int64]  # (1,) the single sentence
     offsets: NDArray[np.int64]  # (2,) writable; `data` has a read-only view of it
     gold: NDArray[np.int32]  # (tokens,)
+    weights: NDArray[np.float32]  # (1,) the weight of the sentence, as the others writable
+    allowed: NDArray[np.uint8]
+    complete: NDArray[np.bool_]  # (1,)
     rows: Rows
     layout: Layout  # layout of `rows`; the number of attributes is the token capacity
 
@@ -87,7 +92,7 @@ class ProximalPlan(NamedTuple):
     bench: Bench
     e: Edges
     c: Chain
-    decoded: NDArray[np.int32]
+    y: Labellings
     d: Direction
     nothing: Floats
 
@@ -158,8 +163,8 @@ def task_of(
         layout=problem.layout,
         bench=_bench(problem, longest, dtype),
         e=ch.edges(labels, dtype),
-        c=ch.chain(longest, labels, dtype, rich=problem.rich),
-        decoded=np.zeros(longest, np.int32),
+        c=problem.chain(longest, dtype),
+        y=labellings(longest),
         d=direction(problem, 1, dtype),
         nothing=np.empty(0, dtype),
     )
@@ -168,6 +173,9 @@ def task_of(
 def _bench(problem: Problem, tokens: int, dtype: Any) -> Bench:
     labels = len(problem.labels)
     offsets, gold = np.zeros(2, np.int64), np.zeros(tokens, np.int32)
+    weighted, partial = problem.data.weighted, problem.data.partial
+    weights, complete = np.ones(int(weighted), np.float32), np.zeros(int(partial), np.bool_)
+    allowed = np.zeros(tokens * problem.width // v.LANES if partial else 0, np.uint8)
     numbers = np.arange(tokens + 1)
     data = Sequences(
         offsets=readonly(offsets, np.int64),
@@ -178,14 +186,20 @@ def _bench(problem: Problem, tokens: int, dtype: Any) -> Bench:
         # The first token has no edge attribute.
         edge_starts=readonly(np.maximum(numbers - 1, 0) if problem.rich else np.empty(0), np.int64),
         edge_rows=readonly(numbers[:tokens] if problem.rich else np.empty(0), np.int32),
+        weights=readonly(weights, np.float32),
+        allowed=readonly(allowed, np.uint8),
+        complete=readonly(complete, np.bool_),
         valued=False,
         rich=problem.rich,
+        weighted=weighted,
+        partial=partial,
     )
     blocks = tokens * labels if problem.rich else 0
-    weights = v.zeros((tokens + labels + blocks) * problem.width, dtype)
+    rows = v.zeros((tokens + labels + blocks) * problem.width, dtype)
     layout = problem.layout._replace(attributes=tokens, blocks=tokens + labels)
     order = readonly(np.zeros(1), np.int64)
-    return Bench(data, order, offsets, gold, rows_of(weights, np.empty(0, dtype)), layout)
+    made = rows_of(rows, np.empty(0, dtype))
+    return Bench(data, order, offsets, gold, weights, allowed, complete, made, layout)
 
 
 @inlined
@@ -211,6 +225,13 @@ def _lay_out(data: Sequences, sentence: int, s: Store, k: ProximalPlan) -> None:
     """Load a sentence onto the bench."""
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     k.bench.offsets[1] = end - begin
+    if data.weighted:
+        k.bench.weights[0] = data.weights[sentence]
+    if data.partial:
+        k.bench.complete[0] = data.complete[sentence]
+        size = k.layout.width // v.LANES
+        for i in range((end - begin) * size):
+            k.bench.allowed[i] = data.allowed[begin * size + i]
     weights, block = k.bench.rows.weights, k.layout.labels * k.layout.width
     for token in range(begin, end):
         at = (token - begin) * k.layout.width
@@ -250,8 +271,8 @@ def _direction(data: Sequences, sentence: int, m: Scorer, k: ProximalPlan) -> tu
     if uses_marginals(k.rule.margin):
         loss = expected_direction(own, Sample(k.bench.order, ZERO, ZERO + 1), m, k.e, k.c)
         return add_expected(data, sentence, ZERO, k.d, k.c, k.layout), loss
-    loss = violation(own, ZERO, m, k.rule, k.e, k.c, k.decoded)
-    return add_wrong(data, sentence, k.decoded, ZERO, k.d, k.nothing, k.layout), loss
+    loss = violation(own, ZERO, m, k.rule, k.e, k.c, k.y)
+    return add_wrong(data, sentence, k.y, ZERO, k.d, k.nothing, k.layout), loss
 
 
 @inlined

@@ -153,7 +153,7 @@ class Descent(Trainer):
             rates=self._descent.schedule.rates(float(state["eta0"][0]), updates, sequences, self.l2),
             buffers=Buffers(
                 ch.edges(labels, self.dtype),
-                ch.chain(problem.room(batch), labels, self.dtype, rich=problem.rich),
+                problem.chain(problem.room(batch), self.dtype),
             ),
             sufficient=sufficient,
         )

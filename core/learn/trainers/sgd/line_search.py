@@ -30,7 +30,13 @@ from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.inference.posterior import Sums, by_logarithms, by_scaling
 from tagsmith.core.learn.problem.problem import Problem, Sequences
-from tagsmith.core.learn.weights.posterior import score_edges, score_tokens
+from tagsmith.core.learn.weights.posterior import (
+    forbid,
+    is_complete,
+    score_edges,
+    score_tokens,
+    weight_of,
+)
 from tagsmith.core.learn.weights.rows import Scorer, edge_row, read_edges
 
 #: The number of trials, and the factor between their rates (section 3.5).
@@ -84,7 +90,7 @@ def search(problem: Problem, sufficient: float | None, dtype: Any) -> Search:
         np.empty(most, np.int64),
         scores(),
         scores(),
-        ch.chain(longest, labels, dtype, rich=problem.rich),
+        problem.chain(longest, dtype),
         ch.edges(labels, dtype),
     )
 
@@ -203,13 +209,34 @@ def _loss_at(data: Sequences, sentence: int, part: float, m: Scorer, s: Search) 
     own = s.edges
     if s.chain.rich:
         own = ch.edges_of_tokens(s.edges, s.chain, m.layout.labels, m.layout.width)
-    shift = _put_between(length, m, part, s)
-    gold = ch.gold_score(s.chain.psi, ZERO, data.gold, data.offsets[sentence], length, own, m.layout.width)
-    log_z = by_scaling(s.chain, ZERO, length, own, shift, Sums.LOG_Z, m.layout.labels, m.layout.width)
+    shift, gold, complete = _put_between(length, m, part, s), 0.0, is_complete(data, sentence)
+    if complete:
+        gold = ch.gold_score(
+            s.chain.psi, ZERO, data.gold, data.offsets[sentence], length, own, m.layout.width
+        )
+    log_z = _log_sum(data, sentence, part, shift, m, own, s, False)
+    if not complete:
+        _put_between(length, m, part, s)
+        gold = _log_sum(data, sentence, part, shift, m, own, s, True)
+    return float(weight_of(data, sentence)) * (log_z - gold)
+
+
+@inner
+def _log_sum(
+    data: Sequences, sentence: int, part: float, shift: float, m: Scorer, own: Edges, s: Search, allowed: bool
+) -> float:
+    """Return log Z of the scores of a trial, over all labellings or only over those that are allowed."""
+    length = data.offsets[sentence + 1] - data.offsets[sentence]
+    labels, width = m.layout.labels, m.layout.width
+    if allowed:
+        forbid(data, sentence, s.chain.psi, ZERO, m.layout)
+    log_z = by_scaling(s.chain, ZERO, length, own, shift, Sums.LOG_Z, labels, width)
     if isnan(log_z):
         _put_between(length, m, part, s)
-        log_z = by_logarithms(s.chain, ZERO, length, own, Sums.LOG_Z, m.layout.labels, m.layout.width)
-    return float(log_z - gold)
+        if allowed:
+            forbid(data, sentence, s.chain.psi, ZERO, m.layout)
+        log_z = by_logarithms(s.chain, ZERO, length, own, Sums.LOG_Z, labels, width)
+    return log_z
 
 
 @inner
