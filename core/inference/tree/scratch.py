@@ -10,6 +10,7 @@ from tagsmith.core.base.jit import inlined
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
+Places = NDArray[np.int64]
 
 
 class Contraction(NamedTuple):
@@ -30,7 +31,7 @@ class Contraction(NamedTuple):
 class Spans(NamedTuple):
     """For `projective_tree` and the sums over projective trees. A table has rows of `row_width(n)` entries.
 
-    `right` and `left` are symmetric: the span from s to t is at both [s, t] and [t, s], so that all loops run along rows.
+    `right` and `left` are symmetric: the span from s to t is at both [s, t] and [t, s]. So all loops run along rows.
     """
 
     right: Floats  # a table: complete spans whose head is the left end
@@ -40,20 +41,26 @@ class Spans(NamedTuple):
     right_out: Floats  # a table: derivatives of log Z; the sum of [s, t] and [t, s] belongs to `right`
     left_out: Floats  # a table: the same for `left`
     arcs_out: Floats  # a table: the same for `arcs`
-    line: Floats  # (padded(N) + 8,) terms of one sum
+    line: Floats  # (a row) terms of one sum
     shifts: Floats  # (N,) the highest score of an arc into each word
     stack: Integers  # (2 N,) head and end of spans that are still to be traced
 
 
 class Elimination(NamedTuple):
-    """For the sums over all trees; `matrix_tree` explains it. Rows have `row_width(k)` entries for k words."""
+    """For the sums over all trees; `matrix_tree` explains it. A graph of k words has k + 1 rows of `row_width(k)`."""
 
-    weights: Floats  # (N rows) weights of the arcs into each word
-    work: Floats  # the partly eliminated graphs, one for each level of the bisection
-    escape: Floats  # (N rows) escape probabilities of each word
-    spare: Floats  # (padded(N),) one row
-    shifts: Floats  # (N,) what was subtracted from the scores of arcs into each word
-    levels: NDArray[np.int64]  # (4 * LEVELS,) begin, size, stage and place in `work` of the open ranges
+    work: (
+        Floats  # the graph of the sentence, then one partly eliminated graph for each level of the bisection
+    )
+    escape: Floats  # (N rows) for each word, its escape probabilities, then the marginals of the arcs into it
+    spare: Floats  # (a row)
+    shifts: Floats  # (N,) what is subtracted from the scores of the arcs into each word; at 0, further from root arcs
+    begin: Places  # (LEVELS,) per level: the word before its first word
+    size: Places  # (LEVELS,) per level: its number of words
+    stage: Places  # (LEVELS,) per level: the number of halves that are started
+    source: Places  # (LEVELS,) per level: the place of its graph in `work`
+    pitch: Places  # (LEVELS,) per level: the width of the rows of this graph
+    place: Places  # (LEVELS,) per level: the place of the copy that is eliminated
 
 
 class TreeScratch(NamedTuple):
@@ -77,27 +84,24 @@ def row_width(n: int) -> int:
 def tree_scratch(longest: int) -> TreeScratch:
     """Allocate scratch for sentences of up to `longest` words."""
     size = longest + 1
-    table = size * v.padded(size) + v.LANES
+    table = size * row_width(longest) + v.LANES
     words = [np.zeros(2 * size, np.int32) for _ in range(7)]
     tops = np.zeros(size, np.int32)
     contraction = Contraction(
         np.zeros(size * size), np.zeros(size * size, np.int32), tops, *words[:6], np.zeros(2 * size)
     )
     tables = [v.zeros(table, np.float64) for _ in range(7)]
-    line = v.zeros(v.padded(size) + v.LANES, np.float64)
+    line = v.zeros(row_width(longest), np.float64)
     spans = Spans(*tables, line, np.zeros(size), words[6])
     return TreeScratch(contraction, spans, _elimination(longest))
 
 
 def _elimination(longest: int) -> Elimination:
-    table = (longest + 1) * v.padded(longest + 1) + v.LANES
-    work, size = 0, longest
-    while size > 0:
-        work += (size + 1) * v.padded(size + 1)
-        size = (size + 1) // 2 if size > 1 else 0
-    weights, escape = (v.zeros(table, np.float64) for _ in range(2))
-    spare = v.zeros(v.padded(longest + 1) + v.LANES, np.float64)
-    levels = np.zeros(4 * LEVELS, np.int64)
-    return Elimination(
-        weights, v.zeros(work + v.LANES, np.float64), escape, spare, np.zeros(longest + 1), levels
-    )
+    work, size = (longest + 1) * row_width(longest), longest
+    while size > 1:
+        work += (size + 1) * row_width(size)
+        size = (size + 1) // 2
+    escape = v.zeros((longest + 1) * row_width(longest), np.float64)
+    spare, shifts = np.zeros(row_width(longest)), np.zeros(longest + 1)
+    levels = [np.zeros(LEVELS, np.int64) for _ in range(6)]
+    return Elimination(v.zeros(work, np.float64), escape, spare, shifts, *levels)

@@ -3,7 +3,7 @@
 Each word takes its best head. If the chosen arcs contain a cycle C, it is contracted to one node, and an arc from h
 outside into m in C gets the weight
     w(h, C) = max_{m in C} w(h, m) - w(chosen arc into m),
-because it replaces the chosen arc into m (Chu and Liu 1965; Edmonds 1967). At the end, a cycle keeps all its chosen arcs
+because it replaces the chosen arc into m (Chu and Liu 1965; Edmonds 1967). At the end, a cycle keeps its chosen arcs
 except the one into the word that the arc into the cycle enters.
 
 Order: grow a path. Take the best arc into the last node, and go to the node of its head. If the path already contains

@@ -1,6 +1,7 @@
 """Scores to test the tree kernels with, and calls of the kernels that allocate."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def _dominated(rng: np.random.Generator, n: int) -> np.ndarray:
     """One tree far above all others: a chain of words in random order below one root."""
     scores = rng.normal(0, 1, (n + 1, n + 1))
     order = [0, *(rng.permutation(n) + 1)]
-    for h, m in zip(order, order[1:], strict=False):
+    for h, m in pairwise(order):
         scores[h, m] += rng.choice([50, 300, 700])
     return scores
 
