@@ -19,7 +19,7 @@ FLOOR = -600.0
 def scaled_score(scores: Floats, g: Elimination, h: int, m: int) -> float:
     """Return the score of an arc minus its shift. The shift of the root comes last: both can be huge and cancel."""
     here = scores[h, m] - g.shifts[m]
-    return here - g.shifts[0] if h == 0 else here
+    return float(here - g.shifts[0] if h == 0 else here)
 
 
 @inner

@@ -53,7 +53,7 @@ def _log_sum(x: Floats, first: int, stop: int) -> float:
     mass = 0.0
     for j in range(first, stop):
         mass += exp(x[j] - top)
-    return top + log(mass)
+    return float(top + log(mass))
 
 
 @inner

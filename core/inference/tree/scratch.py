@@ -83,17 +83,23 @@ def row_width(n: int) -> int:
 
 def tree_scratch(longest: int) -> TreeScratch:
     """Allocate scratch for sentences of up to `longest` words."""
+    return TreeScratch(_contraction(longest), _spans(longest), _elimination(longest))
+
+
+def _contraction(longest: int) -> Contraction:
     size = longest + 1
-    table = size * row_width(longest) + v.LANES
-    words = [np.zeros(2 * size, np.int32) for _ in range(7)]
-    tops = np.zeros(size, np.int32)
-    contraction = Contraction(
-        np.zeros(size * size), np.zeros(size * size, np.int32), tops, *words[:6], np.zeros(2 * size)
-    )
-    tables = [v.zeros(table, np.float64) for _ in range(7)]
-    line = v.zeros(row_width(longest), np.float64)
-    spans = Spans(*tables, line, np.zeros(size), words[6])
-    return TreeScratch(contraction, spans, _elimination(longest))
+    weights, into, top = np.zeros(size * size), np.zeros(size * size, np.int32), np.zeros(size, np.int32)
+    path, state, parent, row, head, modifier = (np.zeros(2 * size, np.int32) for _ in range(6))
+    return Contraction(weights, into, top, path, state, parent, row, head, modifier, np.zeros(2 * size))
+
+
+def _spans(longest: int) -> Spans:
+    table = (longest + 1) * row_width(longest) + v.LANES
+    right, left, arcs, joined = (v.zeros(table, np.float64) for _ in range(4))
+    right_out, left_out, arcs_out = (v.zeros(table, np.float64) for _ in range(3))
+    line, shifts = v.zeros(row_width(longest), np.float64), np.zeros(longest + 1)
+    stack = np.zeros(2 * (longest + 1), np.int32)
+    return Spans(right, left, arcs, joined, right_out, left_out, arcs_out, line, shifts, stack)
 
 
 def _elimination(longest: int) -> Elimination:
@@ -103,5 +109,6 @@ def _elimination(longest: int) -> Elimination:
         size = (size + 1) // 2
     escape = v.zeros((longest + 1) * row_width(longest), np.float64)
     spare, shifts = np.zeros(row_width(longest)), np.zeros(longest + 1)
-    levels = [np.zeros(LEVELS, np.int64) for _ in range(6)]
-    return Elimination(v.zeros(work, np.float64), escape, spare, shifts, *levels)
+    begin, sizes, stage, source, pitch, place = (np.zeros(LEVELS, np.int64) for _ in range(6))
+    graphs = v.zeros(work, np.float64)
+    return Elimination(graphs, escape, spare, shifts, begin, sizes, stage, source, pitch, place)
