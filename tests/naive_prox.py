@@ -89,25 +89,33 @@ def by_strength(w: Array, sets: list[list[Mask]], d: Callable[[Mask], float], am
     return w
 
 
-def by_budget(w: Array, sets: list[list[Mask]], d: Callable[[Mask], float], budget: int) -> Array:
+def by_budget(
+    w: Array,
+    sets: list[list[Mask]],
+    d: Callable[[Mask], float],
+    budget: int,
+    rank: str = "norm",
+    shrink: str = "plain",
+) -> Array:
     """Budget-driven shrinkage; sets share the budget as their groups rank among all. Raises Tie if rounding decides."""
 
-    def ratio(group: Mask) -> float:
-        return sqrt(float((w[group] ** 2).sum())) / d(group)
+    def height(group: Mask) -> float:
+        norm = sqrt(float((w[group] ** 2).sum()))
+        return norm / d(group) if rank == "scaled" else norm
 
     ranked = sorted(
-        ((j, ratio(group)) for j, groups in enumerate(sets) for group in groups), key=lambda each: -each[1]
+        ((j, height(group)) for j, groups in enumerate(sets) for group in groups), key=lambda each: -each[1]
     )
     chosen = [j for j, _ in ranked[:budget]]
     for j, groups in enumerate(sets):
         share = budget if len(sets) == 1 else chosen.count(j)
-        ratios = sorted((ratio(group) for group in groups), reverse=True)
-        if sum(r > 0 for r in ratios) <= share:
+        heights = sorted((height(group) for group in groups), reverse=True)
+        if sum(h > 0 for h in heights) <= share:
             continue
-        upper, lower = ratios[max(share - 1, 0)], ratios[share]
+        upper, lower = heights[max(share - 1, 0)], heights[share]
         if share and upper - lower < 1e-9 and (upper > lower or groups[0].sum() > 1):
             raise Tie
         amount = (upper + lower) / 2
         for group in groups:
-            w = shrunk(w, group, amount * d(group))
+            w = shrunk(w, group, amount * (d(group) if shrink == "scaled" else 1.0))
     return w

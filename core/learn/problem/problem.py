@@ -51,7 +51,7 @@ class Problem:
     """Sequences with their number of attributes and their label names.
 
     `edges` is true if label bigrams are features. `edge_attributes` is the number of attributes combined with label
-    bigrams. `existing` is which features have weights.
+    bigrams. `existing` is which features have weights. `trainable` restricts these further.
     """
 
     data: Sequences
@@ -62,6 +62,8 @@ class Problem:
     edge_attributes: int = 0
     independent: bool = False  # whether every token is labelled independently
     templates: Templates | None = None  # the templates of the attributes, if the problem comes from a corpus
+    #: (rows * width / 8,) one bit per trainable weight, as in the mask of `Rows`; the others stay zero. None: no limit.
+    trainable: NDArray[np.uint8] | None = None
 
     @property
     def width(self) -> int:
@@ -86,6 +88,11 @@ class Problem:
     def rich(self) -> bool:
         """Whether tokens have their own transitions."""
         return self.edge_attributes > 0
+
+    @property
+    def has_all_weights(self) -> bool:
+        """Whether every feature has a weight."""
+        return self.existing.all and self.trainable is None
 
     @property
     def sentences(self) -> int:
@@ -145,8 +152,13 @@ class Problem:
         data = self.data
         starts, rows, cells = _picked(data.starts, data.rows, used)
         edge_starts, edge_rows, _ = _picked(data.edge_starts, data.edge_rows, used_edges)
+        trainable = self.trainable
+        if trainable is not None:
+            rows_left = self.rows_with(used, used_edges)
+            trainable = readonly(trainable.reshape(self.rows, -1)[rows_left].reshape(-1), np.uint8)
         return replace(
             self,
+            trainable=trainable,
             attributes=int(np.count_nonzero(used)),
             edge_attributes=int(np.count_nonzero(used_edges)),
             templates=self.templates and self.templates.picked(used, used_edges),

@@ -41,7 +41,7 @@ def sizes_of(problem: Problem) -> Sizes:
     """Compute the sizes of a problem."""
     labels = len(problem.labels)
     numbers = 1 + (labels if problem.rich else 0)  # of a token's marginals and of the transitions into it
-    if problem.existing.all:
+    if problem.has_all_weights:
         parameters = (problem.rows - (0 if problem.edges else labels)) * labels
     else:
         parameters = int(np.count_nonzero(existing_marks(problem)))

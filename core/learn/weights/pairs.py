@@ -2,7 +2,8 @@
 
 Rows have the order of `Layout`. With `pairs: "seen"`, a weight exists for each attribute and label that occur together
 in the training data, as in CRFsuite (for an edge attribute: a label pair). With `"all"`, a weight exists for every
-combination. `transitions` determines the same for label pairs alone, and `min_frequency` drops rare combinations.
+combination. `transitions` determines the same for label pairs alone, and `min_frequency` drops rare combinations. A
+problem can restrict these further to the parameters that an earlier stage selected (`trainable`).
 Quasi-Newton works only on the vector of these parameters, in row order.
 """
 
@@ -66,13 +67,16 @@ def existing_marks(problem: Problem) -> NDArray[np.bool_]:
         marks[first:last] = problem.edges
     if existing.min_frequency > 0:
         marks &= gold_frequencies(problem) >= existing.min_frequency
+    if problem.trainable is not None:
+        bits = np.unpackbits(problem.trainable, bitorder="little").reshape(problem.rows, -1)
+        marks &= bits[:, : len(problem.labels)].astype(np.bool_)
     return marks
 
 
 def mask_of(problem: Problem) -> NDArray[np.uint8]:
     """Return the mask of `Rows`: one bit per weight, or empty if every weight exists."""
     if problem.existing.all:
-        return EVERYTHING
+        return EVERYTHING if problem.trainable is None else problem.trainable
     marks = existing_marks(problem)
     padded = np.zeros((len(marks), problem.width), np.bool_)
     padded[:, : marks.shape[1]] = marks

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def literal(problem, spec):
 
     def steps(w, sets, d, share):
         if spec.budget is not None:
-            return naive_prox.by_budget(w, sets, d, spec.budget)
+            return naive_prox.by_budget(w, sets, d, spec.budget, spec.rank, spec.shrink)
         return naive_prox.by_strength(w, sets, d, share * spec.strength)
 
     def proximal(w, share):
@@ -113,6 +113,8 @@ def literal(problem, spec):
             return steps(w, [rows_of_units(problem)], lambda _: 1.0, share)
         if spec.groups == "elastic-net":
             return steps(w, [singles(problem)], lambda _: 1.0, share) / (1 + share * spec.l2)
+        if spec.groups == "lasso":
+            return naive_prox.softened(w, share * spec.strength)
         if spec.groups == "coarse-to-fine":
             return steps(w, masks(problem, COARSE_TO_FINE), naive_prox.weight_of, share)
         if spec.groups == "sparse-group":
@@ -128,9 +130,26 @@ GROUPS = {
     "sparse-group": {"l1": 0.4},
     "elastic-net": {"l2": 0.8},
     "coarse-to-fine": {},
+    "lasso": {},
 }
-STRENGTHS = {"template": 0.3, "label": 1.0, "sparse-group": 0.3, "elastic-net": 0.4, "coarse-to-fine": 0.1}
+STRENGTHS = {
+    "template": 0.3,
+    "label": 1.0,
+    "sparse-group": 0.3,
+    "elastic-net": 0.4,
+    "coarse-to-fine": 0.1,
+    "lasso": 0.4,
+}
 BUDGETS = {"template": 3, "label": 5, "sparse-group": 3, "elastic-net": 14, "coarse-to-fine": 4}
+
+
+#: The readings of a budget, and those that promise to leave exactly so many groups.
+EXACT = [{"rank": "norm", "shrink": "plain"}, {"rank": "scaled", "shrink": "scaled"}]
+READINGS = [*EXACT, {"rank": "norm", "shrink": "scaled"}]
+
+
+def named(reading):
+    return "-".join(reading.values())
 
 
 def spec_of(groups, by, loss="crf", **more):
@@ -160,14 +179,24 @@ def compared(spec, **variant):
     raise AssertionError("something ties in every problem")
 
 
-@pytest.mark.parametrize("by", ["strength", "budget"])
-@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize(
+    ("groups", "by"), [(g, "strength") for g in STRENGTHS] + [(g, "budget") for g in BUDGETS]
+)
 @pytest.mark.parametrize("loss", ["crf", "svm", "perceptron"])
 def test_weights_equal_the_literal_learner(loss, groups, by):
     found, expected = compared(spec_of(groups, by, loss))
     assert np.abs(expected).max() > 0.05
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(found == 0, expected == 0)
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=named)
+@pytest.mark.parametrize("groups", ["template", "sparse-group", "coarse-to-fine"])
+def test_weights_equal_the_literal_learner_in_every_reading_of_a_budget(groups, reading):
+    for loss in ("crf", "perceptron"):
+        found, expected = compared(spec_of(groups, "budget", loss, **reading))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(found == 0, expected == 0)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +206,7 @@ def test_weights_equal_the_literal_learner(loss, groups, by):
 )
 @pytest.mark.parametrize("groups", GROUPS)
 def test_weights_equal_the_literal_learner_whatever_the_features(groups, variant):
-    for loss, by in (("crf", "budget"), ("svm", "strength")):
+    for loss, by in (("crf", "budget" if groups in BUDGETS else "strength"), ("svm", "strength")):
         found, expected = compared(spec_of(groups, by, loss), **variant)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
         assert np.count_nonzero(expected)
@@ -303,7 +332,9 @@ def test_a_template_that_is_kept_keeps_the_groups_of_those_it_refines():
     problem, _ = templated()
     for seed in range(40):
         _, init = started(problem, 1.0, seed)
-        spec = ProxGradSpec(groups="coarse-to-fine", budget=1 + seed % 5, eta0=1.0)
+        spec = ProxGradSpec(
+            groups="coarse-to-fine", budget=1 + seed % 5, eta0=1.0, **READINGS[seed % len(READINGS)]
+        )
         found = stepped(problem, spec, init, 1.0)
         of_rows = problem.templates.of_rows(LABELS)
         kept = {t for t in range(5) if found[of_rows == t].any()}
@@ -312,20 +343,70 @@ def test_a_template_that_is_kept_keeps_the_groups_of_those_it_refines():
         assert all(kept & groups[a] for b in kept for a in range(5) if b in groups[a])
 
 
-@pytest.mark.parametrize("budget", [1, 2, 3, 4])
-def test_a_budget_leaves_exactly_so_many_groups(budget):
-    problem, _ = templated()
-    _, init = started(problem, 1.0)
+@pytest.mark.parametrize("reading", READINGS, ids=named)
+@pytest.mark.parametrize("groups", BUDGETS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_budget_step_is_that_of_the_paper_in_every_reading(groups, reading, seed):
+    problem, _ = templated(seed, edge_attributes=4)
+    start, init = unequal(problem, seed)
+    for budget in range(1, 7):
+        spec = ProxGradSpec(groups=groups, budget=budget, **GROUPS[groups], **reading)
+        expected = literal(problem, spec)(start, 0.2)
+        np.testing.assert_allclose(stepped(problem, spec, init, 0.2), expected, rtol=0, atol=1e-12)
+        assert groups in ("template", "coarse-to-fine", "sparse-group") or np.count_nonzero(expected)
+
+
+def unequal(problem, seed):
+    """Random weights with templates of very different norms."""
+    start, init = started(problem, 1.0, seed)
     of_rows = problem.templates.of_rows(LABELS)
-    found = stepped(problem, ProxGradSpec(budget=budget), init, 1.0)
-    assert sum(found[of_rows == t].any() for t in range(5)) == budget
-    found = stepped(problem, ProxGradSpec(budget=budget, groups="label"), init, 1.0)
-    assert np.count_nonzero(found[: problem.attributes].any(axis=1)) == budget
-    assert found[problem.attributes :].all()
-    found = stepped(problem, ProxGradSpec(budget=budget, groups="elastic-net", l2=0.0), init, 1.0)
-    assert np.count_nonzero(found) == budget
-    whole = stepped(problem, ProxGradSpec(budget=5), init, 1.0)
-    assert np.array_equal(whole, all_rows(init))
+    start *= np.array([1.0, 30.0, 3.0, 0.1, 0.3, 10.0])[of_rows][:, None]
+    init.values.reshape(problem.rows, -1)[:, :LABELS] = start
+    return start, init
+
+
+@pytest.mark.parametrize("reading", EXACT, ids=named)
+@pytest.mark.parametrize("budget", [1, 2, 3, 4])
+def test_a_budget_leaves_exactly_so_many_groups(budget, reading):
+    problem, _ = templated()
+    of_rows = problem.templates.of_rows(LABELS)
+    for _, init in (started(problem, 1.0), unequal(problem, 5)):
+        found = stepped(problem, ProxGradSpec(budget=budget, **reading), init, 1.0)
+        assert sum(found[of_rows == t].any() for t in range(5)) == budget
+        found = stepped(problem, ProxGradSpec(budget=budget, groups="label", **reading), init, 1.0)
+        assert np.count_nonzero(found[: problem.attributes].any(axis=1)) == budget
+        assert found[problem.attributes :].all()
+        net = ProxGradSpec(budget=budget, groups="elastic-net", l2=0.0, **reading)
+        assert np.count_nonzero(stepped(problem, net, init, 1.0)) == budget
+        whole = stepped(problem, ProxGradSpec(budget=5, **reading), init, 1.0)
+        assert np.array_equal(whole, all_rows(init))
+
+
+def kept_of(reading, norms, budget):
+    """Templates that a budget keeps, of two with 5 attributes and one with one, and these norms."""
+    problem, _ = random_problem(1, labels=2, attributes=11, edges=False)
+    of_attributes = np.array([0] * 5 + [1] * 5 + [2], np.int16)
+    templates = Templates(
+        ("T0", "T1", "T2"), (False,) * 3, (None,) * 3, of_attributes, np.zeros(0, np.int16), None
+    )
+    problem = replace(problem, templates=templates)
+    values = np.zeros((problem.rows, problem.width))
+    values[[0, 5, 10], 0] = norms
+    init = Weights(problem, values.reshape(-1))
+    found = stepped(problem, ProxGradSpec(budget=budget, **reading), init, 1.0)[[0, 5, 10], 0]
+    return {int(t): float(found[t]) for t in np.flatnonzero(found)}
+
+
+def test_readings_differ_in_what_they_keep_and_by_how_much_they_shrink():
+    """d is log2 of 10, 10 and 2 features: 3.32, 3.32 and 1."""
+    d, norms = np.log2(10), [10.0, 8.0, 4.0]
+    plain, scaled, printed = READINGS
+    assert kept_of(plain, norms, 2) == pytest.approx({0: 10 - 6, 1: 8 - 6})
+    tau = (4 + 10 / d) / 2
+    assert kept_of(scaled, norms, 1) == pytest.approx({2: 4 - tau})
+    # The mean of 8 and 4 times 3.32 is more than any norm. Of a budget of two nothing is left.
+    assert kept_of(printed, norms, 2) == {}
+    assert kept_of(printed, [40.0, 8.0, 4.0], 2) == pytest.approx({0: 40 - 6 * d})
 
 
 def test_of_groups_that_tie_the_first_stay():
@@ -336,9 +417,30 @@ def test_of_groups_that_tie_the_first_stay():
     for t in (1, 2):
         rows[of_rows == t] = rows[of_rows == 0]
     rows[of_rows >= 3] *= 0.01
-    for budget in (1, 2):
-        found = stepped(problem, ProxGradSpec(budget=budget), init, 1.0)
+    for budget, reading in product((1, 2), EXACT):
+        found = stepped(problem, ProxGradSpec(budget=budget, **reading), init, 1.0)
         assert [t for t in range(5) if found[of_rows == t].any()] == list(range(budget))
+
+
+def test_a_step_of_the_lasso_takes_the_same_from_the_magnitude_of_every_weight():
+    problem, _ = templated(edge_attributes=4)
+    start, init = unequal(problem, 2)
+    found = stepped(problem, ProxGradSpec(groups="lasso", strength=3.0), init, 0.25)
+    for cell in np.ndindex(start.shape):
+        w = start[cell]
+        expected = w - 0.75 if w > 0.75 else w + 0.75 if w < -0.75 else 0.0
+        assert found[cell] == pytest.approx(expected, abs=1e-12)
+    assert 0 < np.count_nonzero(found) < found.size
+
+
+def test_the_penalty_of_the_lasso_is_its_strength_times_the_sum_of_magnitudes():
+    problem, _ = templated()
+    _, init = started(problem)
+    for spec, strength in (
+        (ProxGradSpec(groups="lasso", strength=3.0), 3.0),
+        (ProxGradSpec(groups="lasso"), 1.0),
+    ):
+        assert ProxGrad(spec).penalty(init, norm1=7.0, norm2=5.0) == strength * 7.0
 
 
 def test_what_is_dropped_is_freed_and_what_was_instantiated_is_counted():
@@ -383,7 +485,8 @@ def test_room_grows_with_what_gradients_touch_and_shrinks_with_what_is_dropped()
 @pytest.mark.parametrize("loss", ["crf", "svm", "perceptron"])
 def test_a_run_resumed_from_a_checkpoint_gives_the_same_weights(loss, groups):
     problem, _ = templated(edge_attributes=3)
-    trainer = ProxGrad(ProxGradSpec(loss=loss, groups=groups, budget=4, every=5))
+    how = {"budget": 4} if groups in BUDGETS else {"strength": 0.5}
+    trainer = ProxGrad(ProxGradSpec(loss=loss, groups=groups, every=5, **how))
     straight, state = trained(problem, 4, trainer), resumed(problem, 2, 4, trainer)
     assert trainer.weights(problem, state).values.tobytes() == straight.values.tobytes()
     again = run_to(problem, trainer.start(problem), 4, trainer)
@@ -430,6 +533,12 @@ def test_the_order_of_templates_is_by_place_and_fineness():
         ({"groups": "sparse-group", "l2": 0.5}, "/trainer/l2", "elastic-net"),
         ({"loss": "logistic"}, "/trainer/loss", "Known: crf, svm, perceptron"),
         ({"groups": "row"}, "/trainer/groups", "Known: template"),
+        ({"groups": "lasso", "budget": 3}, "/trainer/budget", "Set `strength` instead"),
+        ({"budget": 3, "rank": "scaled"}, "/trainer/rank", "more groups than the budget"),
+        ({"budget": 3, "rank": "size"}, "/trainer/rank", "Known: norm, scaled"),
+        ({"budget": 3, "shrink": "hard"}, "/trainer/shrink", "Known: plain, scaled"),
+        ({"strength": 1.0, "shrink": "scaled"}, "/trainer/shrink", "applies only to a `budget`"),
+        ({"groups": "lasso", "rank": "scaled"}, "/trainer/rank", "applies only to a `budget`"),
         ({"every": 0}, "/trainer/every", "greater than or equal to 1"),
         ({"eta0": "fast"}, "/trainer/eta0", "auto"),
         ({"passes": 1001}, "/trainer/passes", "less than or equal to 1000"),

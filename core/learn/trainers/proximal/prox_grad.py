@@ -6,10 +6,11 @@ steps follow. With a budget instead of a strength, each proximal step shrinks so
 has the steps. `instantiated` has the weight storage for them.
 
 With `template` and `coarse-to-fine` groups, a proximal step changes one number per template. The other kinds have
-groups inside templates. Their step sweeps over the stored weights, which is little work once per 1,000 sequences.
+groups inside templates. Their step sweeps over the stored weights, which is little work once per 1,000 sequences. Under
+`label`, `elastic-net` and `lasso` d_m is 1, so all readings of a budget (`rank`, `shrink`) are the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Annotated, Any, ClassVar, Literal
@@ -28,11 +29,13 @@ from tagsmith.core.learn.trainers.proximal import instantiated
 from tagsmith.core.learn.trainers.proximal.instantiated import GROWTH, PEAK, WEIGHTS, ProximalPlan, store_of
 from tagsmith.core.learn.trainers.proximal.proximal import (
     Level,
+    Reading,
+    budget_factors,
     budget_threshold,
     levels_of,
     shrunk,
     shrunk_to,
-    step_factors,
+    strength_factors,
 )
 from tagsmith.core.learn.trainers.sgd.descent import SAMPLED_CELL_BYTES
 from tagsmith.core.learn.trainers.sgd.schedule import CALIBRATION_SEQUENCES, calibrate
@@ -55,12 +58,54 @@ SelectionPasses = Annotated[int, Field(ge=1, le=1000)]
 
 
 class GroupsSpec(TrainerSpec):
-    """`groups` selects what is dropped together; `every` is the number of sequences between proximal steps."""
+    """`groups` selects what is dropped together; `every` is the number of sequences between proximal steps.
 
-    groups: Literal["template", "label", "sparse-group", "elastic-net", "coarse-to-fine"] = "template"
+    `rank` and `shrink` are the reading of a budget: whether d_m divides the norms that rank groups, and whether it
+    multiplies the amount by which their norms shrink.
+    """
+
+    groups: Literal["template", "label", "sparse-group", "elastic-net", "coarse-to-fine", "lasso"] = (
+        "template"
+    )
+    strength: Strength | None = None
+    budget: Budget | None = None
+    shrink: Literal["plain", "scaled"] = "plain"
+    rank: Literal["norm", "scaled"] = "norm"
     l1: Strength | None = None
     l2: Strength | None = None
     every: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+    @field_validator("budget")
+    @classmethod
+    def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
+        if budget is not None and info.data.get("groups") == "lasso":
+            raise ValueError('`budget` does not apply to groups "lasso". Set `strength` instead.')
+        if budget is not None and info.data.get("strength") is not None:
+            raise ValueError("Set `strength` or `budget`, not both.")
+        return budget
+
+    @field_validator("shrink", "rank")
+    @classmethod
+    def _applies_to_a_budget(cls, value: str, info: ValidationInfo) -> str:
+        name = str(info.field_name)
+        if value != cls.model_fields[name].default and not cls.has_budget(info.data):
+            raise ValueError(f"`{name}` applies only to a `budget`. Remove it.")
+        return value
+
+    @field_validator("rank")
+    @classmethod
+    def _leaves_at_most_the_budget(cls, rank: str, info: ValidationInfo) -> str:
+        if rank == "scaled" and info.data.get("shrink") == "plain":
+            raise ValueError(
+                '`rank` "scaled" with `shrink` "plain" would leave more groups than the budget. '
+                'Set `shrink` to "scaled" too, or `rank` to "norm".'
+            )
+        return rank
+
+    @classmethod
+    def has_budget(cls, fields: Mapping[str, Any]) -> bool:
+        """Whether a spec with these fields has a budget instead of a strength."""
+        return fields.get("budget") is not None
 
     @field_validator("l1", "l2")
     @classmethod
@@ -82,17 +127,8 @@ class ProxGradSpec(GroupsSpec):
 
     kind: Literal["prox-grad"] = "prox-grad"
     loss: Literal["crf", "svm", "perceptron"] = "crf"
-    strength: Strength | None = None
-    budget: Budget | None = None
     eta0: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] = "auto"
     passes: SelectionPasses = 10
-
-    @field_validator("budget")
-    @classmethod
-    def _one_of_two(cls, budget: int | None, info: ValidationInfo) -> int | None:
-        if budget is not None and info.data.get("strength") is not None:
-            raise ValueError("Set `strength` or `budget`, not both.")
-        return budget
 
     @property
     def calibrated(self) -> bool:
@@ -145,6 +181,7 @@ class ProxGrad(Trainer):
         self.spec = spec
         given = DEFAULT_STRENGTH if spec.strength is None else spec.strength
         self._strength = given if spec.budget is None else None
+        self._reading = Reading(spec.rank == "scaled", spec.shrink == "scaled")
         self._l1 = (spec.l1 if spec.l1 is not None else DEFAULT_L1) if spec.groups == "sparse-group" else 0.0
         self._l2 = (spec.l2 if spec.l2 is not None else DEFAULT_L2) if spec.groups == "elastic-net" else 0.0
         self._layout_of: GroupLayout | None = None
@@ -253,7 +290,7 @@ class ProxGrad(Trainer):
             instantiated.unit_squares(store_of(state), task, by_unit)
             ratios, budget = np.sqrt(by_unit), self.spec.budget
             by_unit = shrunk_to(ratios, budget) if budget else shrunk(ratios, self._threshold(share))
-        elif self.spec.groups == "elastic-net":
+        elif self.spec.groups in ("elastic-net", "lasso"):
             stored = state["values"][: state["counts"][0] * problem.width]
             budget = self.spec.budget
             thresholds[:] = budget_threshold(np.abs(stored), budget) if budget else self._threshold(share)
@@ -276,10 +313,13 @@ class ProxGrad(Trainer):
         """Shrink templates by their scales. Return the remaining factors for the stored weights, 0 where dropped."""
         assert self._layout_of is not None
         scales = state["scales"]
-        threshold = self._threshold(share) if self.spec.budget is None else None
+        levels, budget = self._layout_of.levels, self.spec.budget
         # If all weights are back at zero, a small rounding error of either sign may remain.
         squares = scales * scales * np.maximum(state["squares"], 0.0)
-        factors = step_factors(self._layout_of.levels, squares, threshold, self.spec.budget)
+        if budget is None:
+            factors = strength_factors(levels, squares, self._threshold(share))
+        else:
+            factors = budget_factors(levels, squares, budget, self._reading)
         dropped = (factors == 0.0) & (state["squares"] > 0.0)
         scales *= np.where(factors > 0.0, factors, 1.0)
         small = scales < SMALLEST_SCALE
@@ -329,7 +369,7 @@ class ProxGrad(Trainer):
 
     def penalty(self, weights: Weights, norm1: float, norm2: float) -> float:
         strength = self._strength or 0.0
-        if self.spec.groups == "elastic-net":
+        if self.spec.groups in ("elastic-net", "lasso"):
             return strength * norm1 + 0.5 * self._l2 * norm2
         if self.spec.groups == "label":
             rows = weights.attribute_rows, weights.edge_matrices

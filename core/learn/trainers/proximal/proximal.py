@@ -8,6 +8,10 @@ that does not overlap with others (Martins et al. 2011, Eq. 14):
 It needs only the norms of the groups. Overlapping groups are split into sets of disjoint groups. The steps of the sets
 are applied in sequence, inner groups before the groups that contain them (section 4). For nested groups, this is the
 proximity operator of the whole sum (Jenatton et al. 2010). For other overlaps it is not, and no closed form is known.
+
+A budget B sets the threshold tau: groups are ranked, and tau is the mean of the B-th and the next. The paper ranks by
+|w_m| and then applies Eq. 14, which subtracts tau d_m. With d_m > 1, this can leave far fewer than B groups. `Reading`
+has the ways to resolve this.
 """
 
 from collections.abc import Sequence
@@ -27,15 +31,43 @@ class Level:
     starts: NDArray[np.int64]  # (groups + 1,)
     weights: Array  # (groups,) d_m
 
+    def norms(self, squares: Array) -> Array:
+        """Return |w_m|."""
+        return np.asarray(np.sqrt(np.add.reduceat(squares[self.members], self.starts[:-1])))
+
     def ratios(self, squares: Array) -> Array:
         """Return |w_m| / d_m: the threshold at which each group vanishes."""
-        return np.asarray(np.sqrt(np.add.reduceat(squares[self.members], self.starts[:-1])) / self.weights)
+        return self.norms(squares) / self.weights
 
     def of_templates(self, by_group: Array, count: int) -> Array:
         """Convert factors per group to factors for `count` templates."""
         factors = np.ones(count)
         factors[self.members] = np.repeat(by_group, np.diff(self.starts))
         return factors
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a budget ranks groups, by |w_m| or |w_m| / d_m, and how it shrinks them, by tau or tau d_m.
+
+    If d_m enters both or neither, exactly `budget` groups remain. Ranking by |w_m| and shrinking by tau d_m is the text
+    of the paper, and at most `budget` groups remain. The fourth combination has no use: a group that ranks below tau
+    can have a norm above tau, so more than `budget` groups would remain.
+    """
+
+    scaled_ranks: bool
+    scaled_steps: bool
+
+    def ranks(self, level: Level, squares: Array) -> Array:
+        """Return the numbers by which groups are ranked."""
+        return level.ratios(squares) if self.scaled_ranks else level.norms(squares)
+
+    def factors(self, level: Level, squares: Array, budget: int) -> Array:
+        """Return the factors of the step that enforces a budget for the groups of one set."""
+        ranks = self.ranks(level, squares)
+        if self.scaled_ranks == self.scaled_steps or budget == 0:
+            return shrunk_to(ranks, budget)
+        return shrunk(level.ratios(squares), budget_threshold(ranks, budget))
 
 
 def shrunk(ratios: Array, threshold: float) -> Array:
@@ -99,26 +131,34 @@ def _level(groups: Sequence[Sequence[int]], sizes: Array) -> Level:
     return Level(members, starts, np.log2(np.maximum(features, 2.0)))
 
 
-def step_factors(
-    levels: Sequence[Level], squares: Array, threshold: float | None, budget: int | None
-) -> Array:
-    """Return the combined factors of the steps of all sets, for a threshold or a budget of groups.
-
-    The budget is divided among the sets by the largest ratios, ignoring overlaps (Martins et al., footnote 5).
-    """
+def strength_factors(levels: Sequence[Level], squares: Array, threshold: float) -> Array:
+    """Return the combined factors of the steps of all sets for one threshold."""
     factors = np.ones(len(squares))
-    shares = [0] * len(levels) if budget is None else _shares(levels, squares, budget)
-    for level, share in zip(levels, shares, strict=True):
-        ratios = level.ratios(squares * factors * factors)
-        by_group = shrunk_to(ratios, share) if threshold is None else shrunk(ratios, threshold)
+    for level in levels:
+        by_group = shrunk(level.ratios(squares * factors * factors), threshold)
         factors *= level.of_templates(by_group, len(squares))
     return factors
 
 
-def _shares(levels: Sequence[Level], squares: Array, budget: int) -> list[int]:
-    if len(levels) == 1:
+def budget_factors(levels: Sequence[Level], squares: Array, budget: int, reading: Reading) -> Array:
+    """Return the combined factors of the steps of all sets for a budget of groups.
+
+    Every set has its own threshold. The budget is divided among the sets by rank, ignoring overlaps: each set gets the
+    number of its groups among the first `budget` of all sets (Martins et al., footnote 5). A set is ranked again before
+    its step, because the steps of earlier sets have shrunk templates that it shares with them. So a template can be
+    dropped even if its own group is among the first, and fewer groups than the budget may remain.
+    """
+    factors = np.ones(len(squares))
+    shares = _shares([reading.ranks(level, squares) for level in levels], budget)
+    for level, share in zip(levels, shares, strict=True):
+        by_group = reading.factors(level, squares * factors * factors, share)
+        factors *= level.of_templates(by_group, len(squares))
+    return factors
+
+
+def _shares(ranks: Sequence[Array], budget: int) -> list[int]:
+    if len(ranks) == 1:
         return [budget]
-    ratios = [level.ratios(squares) for level in levels]
-    order = np.argsort(-np.concatenate(ratios), kind="stable")[:budget]
-    of = np.repeat(np.arange(len(levels)), [len(each) for each in ratios])
-    return [int(share) for share in np.bincount(of[order], minlength=len(levels))]
+    order = np.argsort(-np.concatenate(ranks), kind="stable")[:budget]
+    of = np.repeat(np.arange(len(ranks)), [len(each) for each in ranks])
+    return [int(share) for share in np.bincount(of[order], minlength=len(ranks))]

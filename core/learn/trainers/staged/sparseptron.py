@@ -1,39 +1,49 @@
 """`sparseptron`: select templates, then train with these only (Martins, Smith, Aguiar & Figueiredo 2011, section 4).
 
-The first stage is `prox-grad` with the perceptron loss and a budget. Its result does not depend on a rate. Shrinking
-biases the weights it keeps, so they are discarded: a second trainer starts from zero, with the selected features.
-Passes are numbered consecutively over both stages.
+The first stage is `prox-grad` with the perceptron loss and a budget or, for the lasso, a strength. Its result does not
+depend on a rate. Shrinking biases the weights it keeps, so they are discarded: a second trainer starts from zero, with
+the selected features. Passes are numbered consecutively over both stages.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationInfo, field_validator
 
 from tagsmith.core.base import simd as v
+from tagsmith.core.base.jit import readonly
 from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.trainers.base import Report, State, Trainer, part_of, put_part
 from tagsmith.core.learn.trainers.margin.mira import MiraSpec
 from tagsmith.core.learn.trainers.margin.online import OnlineSpec
+from tagsmith.core.learn.trainers.proximal.instantiated import ROWS
 from tagsmith.core.learn.trainers.proximal.prox_grad import (
-    Budget,
     GroupsSpec,
     ProxGrad,
     ProxGradSpec,
     SelectionPasses,
     selection,
 )
-from tagsmith.core.learn.trainers.sizes import Sizes
+from tagsmith.core.learn.trainers.sizes import Sizes, sizes_of
 from tagsmith.core.learn.trainers.stage_specs import SingleSpec
 from tagsmith.core.learn.weights.rows import census
 from tagsmith.core.learn.weights.scoring import Weights
+
+#: The number of groups that are kept, unless the spec says otherwise.
+DEFAULT_BUDGET = 30
 
 _FIRST, _SECOND = "first.", "second."
 
 
 class SparseptronSpec(GroupsSpec):
-    """`budget` is the number of groups to keep; `passes`, those of the selection; `refit`, the trainer after it."""
+    """`budget` is the number of groups to keep; `passes`, those of the selection; `refit`, the trainer after it.
+
+    `refit_features` is what the refit trains: the features with a non-zero weight after the selection, or all features
+    of the selected templates.
+    """
 
     example: ClassVar[dict[str, Any]] = {
         "kind": "sparseptron",
@@ -43,9 +53,20 @@ class SparseptronSpec(GroupsSpec):
     }
 
     kind: Literal["sparseptron"] = "sparseptron"
-    budget: Budget = 30
     passes: SelectionPasses = 5
     refit: SingleSpec = MiraSpec()
+    refit_features: Literal["nonzero", "template"] = "nonzero"
+
+    @field_validator("strength")
+    @classmethod
+    def _has_a_strength(cls, strength: float | None, info: ValidationInfo) -> float | None:
+        if strength is not None and info.data.get("groups") != "lasso":
+            raise ValueError('`strength` applies only to groups "lasso". Set `budget`, or change `groups`.')
+        return strength
+
+    @classmethod
+    def has_budget(cls, fields: Mapping[str, Any]) -> bool:
+        return fields.get("groups") != "lasso"
 
     @property
     def total_passes(self) -> int:
@@ -72,13 +93,15 @@ class SparseptronSpec(GroupsSpec):
         return Sparseptron(self, self.refit.make(threads))
 
     def state_bytes(self, sizes: Sizes, threads: int) -> int:
-        return self.selection().state_bytes(sizes, threads) + self.refit.state_bytes(sizes, threads)
+        # The bits of the trainable weights, for all features and for the selected ones.
+        bits = 2 * (sizes.rows * sizes.width // 8) if self.refit_features == "nonzero" else 0
+        return self.selection().state_bytes(sizes, threads) + self.refit.state_bytes(sizes, threads) + bits
 
     def selection(self) -> ProxGradSpec:
         """Return the spec of the first stage."""
-        shared = {
-            name: getattr(self, name) for name in (*GroupsSpec.model_fields, "budget") if name != "kind"
-        }
+        shared = {name: getattr(self, name) for name in GroupsSpec.model_fields if name != "kind"}
+        if self.groups != "lasso":
+            shared["budget"] = self.budget or DEFAULT_BUDGET
         return ProxGradSpec.model_validate({**shared, "loss": "perceptron"})
 
 
@@ -89,7 +112,8 @@ class Sparseptron(Trainer):
         self.spec = spec
         self._first = ProxGrad(spec.selection())
         self._second = second
-        self._selected: tuple[Problem, bytes, Selected] | None = None
+        #: A problem, the rows of its first stage, and what was selected from them.
+        self._selected: tuple[Problem, NDArray[np.int32], Selected] | None = None
 
     def varies(self, name: str) -> bool:
         first = name.removeprefix(_FIRST)
@@ -97,8 +121,12 @@ class Sparseptron(Trainer):
 
     def start(self, problem: Problem, init: Weights | None = None) -> State:
         first = self._first.start(problem, init)
-        # Of the second stage: the number of passes made, and the number of features after each.
-        state = {"refitted": np.zeros(1, np.int64), "instantiated": np.zeros(0, np.int64)}
+        # Of the second stage: the trainable features, the number of passes made, and the features after each pass.
+        state: State = {
+            "features": np.zeros(1, np.int64),
+            "refitted": np.zeros(1, np.int64),
+            "instantiated": np.zeros(0, np.int64),
+        }
         put_part(state, _FIRST, first)
         return state
 
@@ -109,8 +137,9 @@ class Sparseptron(Trainer):
         second = part_of(state, _SECOND)
         selected = self._selected_of(problem, state)
         for report in self._second.passes(selected.problem, second, seed):
+            # Also inside a pass: a stage may have replaced an array, and a run can be stopped at any report.
+            put_part(state, _SECOND, second)
             if report.pass_done:
-                put_part(state, _SECOND, second)
                 active = census(self._second.weights(selected.problem, second).values)[0]
                 state["instantiated"] = np.append(state["instantiated"], active)
                 state["refitted"][0] += 1
@@ -120,23 +149,21 @@ class Sparseptron(Trainer):
         """Run the first stage. It also starts the second stage, so that a checkpoint at this point includes it."""
         first, own = part_of(state, _FIRST), self.spec.passes
         for report in self._first.passes(problem, first, seed):
-            if report.pass_done:
-                put_part(state, _FIRST, first)
+            put_part(state, _FIRST, first)
             if report.pass_done and report.pass_number == own:
                 selected = self._selected_of(problem, state).problem
+                state["features"][0] = features = sizes_of(selected).parameters
                 put_part(state, _SECOND, self._second.start(selected))
-                summary = (
-                    f"{report.message}, {selected.attributes} attributes; stage 2: {self.spec.refit.kind}"
-                )
+                summary = f"{report.message}, {features} features; stage 2: {self.spec.refit.kind}"
                 yield replace(report, message=summary)
                 return
             yield report
 
     def _selected_of(self, problem: Problem, state: State) -> "Selected":
-        kept = state[_FIRST + "kept"][-1].tobytes()
-        if self._selected is None or self._selected[0] is not problem or self._selected[1] != kept:
-            whole = self.spec.groups in ("template", "coarse-to-fine")
-            self._selected = (problem, kept, Selected(problem, part_of(state, _FIRST), whole))
+        # The array of a run. It does not change after the selection.
+        places = state[_FIRST + "places"]
+        if self._selected is None or self._selected[0] is not problem or self._selected[1] is not places:
+            self._selected = (problem, places, Selected(problem, part_of(state, _FIRST), self.spec))
         return self._selected[2]
 
     def weights(self, problem: Problem, state: State) -> Weights:
@@ -157,20 +184,23 @@ class Sparseptron(Trainer):
 class Selected:
     """A problem with only the selected features.
 
-    With groups of whole templates: all features of the kept templates. With other groups: the kept attributes.
+    With `refit_features` "nonzero": the features with a non-zero weight. With "template": all features of the kept
+    templates or, if groups are smaller than templates, all labels of the kept attributes.
     """
 
-    def __init__(self, problem: Problem, first: State, whole_templates: bool) -> None:
+    def __init__(self, problem: Problem, first: State, spec: SparseptronSpec) -> None:
         templates = problem.templates
         assert templates is not None
         kept, stored = first["kept"][-1].astype(np.bool_), first["places"] >= 0
-        if whole_templates:
+        frozen = spec.refit_features == "nonzero"
+        if not frozen and spec.groups in ("template", "coarse-to-fine"):
             used, used_edges = kept[templates.of_attributes], kept[templates.of_edge_attributes]
         else:
             used = stored[: problem.attributes]
             used_edges = stored[problem.blocks :].reshape(-1, len(problem.labels)).any(axis=1)
         edges = templates.transitions is not None and bool(kept[templates.transitions])
-        self.problem = replace(problem.with_attributes(used, used_edges), edges=edges)
+        limited = replace(problem, edges=edges, trainable=_nonzero(problem, first) if frozen else None)
+        self.problem = limited.with_attributes(used, used_edges)
         self._whole = problem
         self._rows = problem.rows_with(used, used_edges)
 
@@ -180,3 +210,12 @@ class Selected:
         values = v.zeros(self._whole.rows * width, weights.values.dtype)
         values.reshape(-1, width)[self._rows] = weights.values.reshape(-1, width)
         return Weights(self._whole, values)
+
+
+def _nonzero(problem: Problem, first: State) -> NDArray[np.uint8]:
+    """Return one bit per weight: whether it is non-zero after the first stage. As in the mask of `Rows`."""
+    stored = int(first["counts"][ROWS])
+    weights = first["values"][: stored * problem.width].reshape(stored, problem.width)
+    bits = np.zeros((problem.rows, problem.width // 8), np.uint8)
+    bits[first["owners"][:stored]] = np.packbits(weights != 0, axis=1, bitorder="little")
+    return readonly(bits.reshape(-1), np.uint8)
