@@ -53,6 +53,7 @@ TRAINERS: list[dict[str, Any]] = [
     {"kind": "prox-grad", "passes": 2, "budget": 4, "loss": "svm"},
     {"kind": "prox-grad", "passes": 2, "budget": 40, "groups": "label", "loss": "perceptron"},
     {"kind": "sparseptron", "passes": 2, "budget": 4, "refit": {"kind": "mira", "passes": 1}},
+    {"kind": "sparseptron", "passes": 2, "groups": "lasso", "refit": {"kind": "sgd", "passes": 1}},
 ]
 
 

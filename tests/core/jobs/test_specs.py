@@ -50,8 +50,8 @@ CONTRACT = {
     "cw": {"confidence"},
     "arow": {"r"},
     "asgd": {"l2", "schedule", "start"},
-    "prox-grad": {"loss", "groups", "strength", "budget", "every"},
-    "sparseptron": {"groups", "budget", "every", "refit"},
+    "prox-grad": {"loss", "groups", "strength", "budget", "rank", "shrink", "every"},
+    "sparseptron": {"groups", "strength", "budget", "rank", "shrink", "every", "refit", "refit_features"},
 }
 
 

@@ -240,6 +240,7 @@ TRAINERS = [
     {"kind": "madf", "passes": 8},
     {"kind": "prox-grad", "passes": 8},
     {"kind": "sparseptron", "budget": 4, "refit": {"kind": "mira", "passes": 5}},
+    {"kind": "sparseptron", "groups": "lasso", "refit": {"kind": "mira", "passes": 5}},
 ]
 
 
