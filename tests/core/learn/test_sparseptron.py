@@ -90,9 +90,19 @@ def both_stages(problem: Problem, spec: SparseptronSpec) -> tuple[NDArray[Any], 
     return first, all_rows(trainer.weights(problem, last))
 
 
-def test_the_model_has_the_chosen_templates_and_no_others(corpus: Corpus, tmp_path: Path):
+#: Readings, and the F1 that they reach at least. Plain norms prefer large templates, which 120 sentences are few for.
+SCORES = [
+    ({}, 45),
+    ({"rank": "scaled", "shrink": "scaled", "refit_features": "template"}, 60),
+]
+
+
+@pytest.mark.parametrize(("reading", "least"), SCORES, ids=["default", "scaled"])
+def test_the_model_has_the_chosen_templates_and_no_others(
+    corpus: Corpus, tmp_path: Path, reading: dict[str, Any], least: float
+):
     steps: list[Progress] = []
-    trainer = {"budget": 4, "every": 40, "passes": 3, "refit": {"kind": "mira", "passes": 5}}
+    trainer = {"budget": 4, "every": 40, "passes": 3, "refit": {"kind": "mira", "passes": 5}, **reading}
     result: TrainResult = finished(train(spec_of(trainer), corpus, None), steps.append)
     told = result.metrics["selection"]
     kept = [each["name"] for each in told["templates"] if each["kept"]]
@@ -110,7 +120,7 @@ def test_the_model_has_the_chosen_templates_and_no_others(corpus: Corpus, tmp_pa
     messages = [step.message for step in steps if step.pass_done]
     assert "stage 2: mira" in messages[2]
     assert len(messages) == result.passes == 8
-    assert result.metrics["dev"]["f1"] > 60
+    assert result.metrics["dev"]["f1"] > least
     # What was dropped is not computed when the model is served.
     save(result.model, tmp_path / "model")
     served = load(tmp_path / "model").features
