@@ -80,6 +80,13 @@ def nbest(
     return [(path, exp(total - z)) for path, total in found[:k]]
 
 
+def entropy(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> float:
+    """The entropy of the labelling, in nats; of the labellings to `keep`."""
+    _, totals = scored(emissions, transitions, keep)
+    log_p = totals - log_z(emissions, transitions, keep)
+    return float(-(np.exp(log_p) * log_p).sum())
+
+
 def least_risk(emissions: Array, transitions: Array, keep: Keep = lambda _: True) -> tuple[int, ...]:
     """The labelling of which most labels are right by expectation."""
     tokens, _ = marginals(emissions, transitions, keep)

@@ -58,7 +58,7 @@ def _keeps(tables: ChunkTables, i: int, j: int, kind: int, step: int) -> bool:
 
 
 @inlined
-def _weigh(w: Walk, t: int, i: int) -> float:
+def weigh(w: Walk, t: int, i: int) -> float:
     """Write the weights of the labels of token t after label i to the third row of `mass`; return their sum."""
     row, into, out = t * w.width, t * w.edges.step + i * w.width, 2 * w.width
     psi, total = w.chain.psi, 0.0
@@ -85,7 +85,7 @@ def _advance(w: Walk, t: int, kind: int, step: int) -> None:
         mass[width + j] = 0
     for i in range(w.labels):
         if mass[i] > 0:
-            total = _weigh(w, t, i)
+            total = weigh(w, t, i)
             if total > 0:
                 for j in range(w.labels):
                     if _keeps(w.tables, i, j, kind, step):

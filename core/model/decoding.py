@@ -1,4 +1,4 @@
-"""Decoding beyond the best labels: probabilities of labels and spans, n-best lists, constraints.
+"""Decoding beyond the best labels: probabilities of labels and spans, entropies, n-best lists, constraints.
 
 Scores are float32, the same as in tagging. Sums over labellings are float64, so that the probabilities of a list of
 labellings add up to at most 1. Models that were not trained as probabilistic models (margin trainers, perceptrons) use
@@ -18,6 +18,7 @@ from tagsmith.core.corpus.labels.chunks import ChunkRules
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.inference.constraints import IMPOSSIBLE, Allowed, anything, restrict, restrict_edges
+from tagsmith.core.inference.entropy import entropy
 from tagsmith.core.inference.nbest import Lists, lists, nbest
 from tagsmith.core.inference.posterior import Sums, by_logarithms, by_scaling
 from tagsmith.core.inference.span_posterior import ChunkTables, Walk, span_probabilities
@@ -45,11 +46,14 @@ class DecodingOptions:
     distributions: bool = False
     #: Compute the probability of each span of the chosen labels.
     spans: bool = False
+    #: Compute the entropy of the labelling of each sentence.
+    entropies: bool = False
 
     @property
     def sums(self) -> bool:
         """Whether the options need a sum over all labellings."""
-        return self.nbest > 1 or self.posterior or self.probabilities or self.distributions or self.spans
+        marginal = self.posterior or self.probabilities or self.distributions
+        return self.nbest > 1 or marginal or self.spans or self.entropies
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -58,13 +62,16 @@ class Decoded:
 
     labels: NDArray[np.int32]  # (tokens,)
     feasible: NDArray[np.bool_]  # (sentences,) whether any labelling satisfies the constraints
-    probabilities: NDArray[np.float64]  # (sentences,) of the chosen labels
+    log_probabilities: NDArray[np.float64]  # (sentences,) of the chosen labels
+    probabilities: NDArray[np.float64]  # (sentences,) of the chosen labels; 0 if too small for a float64
     marginals: NDArray[np.float32]  # (tokens,) of the chosen label of each token
     distributions: NDArray[np.float32]  # (tokens, labels)
     paths: NDArray[np.int32]  # (nbest, tokens)
     path_counts: NDArray[np.int64]  # (sentences,) number of paths of each sentence
+    path_scores: NDArray[np.float64]  # (sentences, nbest) log probabilities up to a constant of the sentence
     path_probabilities: NDArray[np.float64]  # (sentences, nbest)
     span_probabilities: NDArray[np.float64]  # (tokens,) at the first token of each span, 0 elsewhere
+    entropies: NDArray[np.float64]  # (sentences,) in nats
 
 
 class DecodingScratch(NamedTuple):
@@ -78,7 +85,7 @@ class DecodingScratch(NamedTuple):
     lists: Lists
     shift: float
     chunks: ChunkTables
-    mass: Floats  # (3 * width,) for the probabilities of spans
+    mass: Floats  # (3 * width,) for the probabilities of spans, and for entropies
     logs: NDArray[np.bool_]  # (1,) whether the sums of the sentence were computed in log space
 
 
@@ -95,6 +102,7 @@ class DecodingOutput(NamedTuple):
     path_counts: NDArray[np.int64]
     totals: NDArray[np.float64]  # (sentences, nbest) scores of the paths
     spans: NDArray[np.float64]  # (tokens,) or empty
+    entropies: NDArray[np.float64]  # (sentences,) or empty
 
 
 @inlined
@@ -163,11 +171,14 @@ def _sum_up(
         ch.viterbi(s.scores, n, a.pairs, 0, labels, width, out.labels, begin)
     for t in range(n):
         out.marginals[begin + t] = beta[t * width + out.labels[begin + t]]
-    if out.spans.shape[0] > 0:
+    if out.spans.shape[0] > 0 or out.entropies.shape[0] > 0:
         c = work.chain
         e = ch.edges_of_tokens(work.edges, c, labels, width) if s.matrices.shape[0] > 0 else work.edges
         walk = Walk(c, e, work.chunks, work.mass, n, work.logs[0], labels, width)
-        span_probabilities(walk, out.labels, begin, out.spans)
+        if out.spans.shape[0] > 0:
+            span_probabilities(walk, out.labels, begin, out.spans)
+        if out.entropies.shape[0] > 0:
+            out.entropies[sentence] = entropy(walk)
     if out.distributions.shape[0] > 0:
         for t in range(n):
             for y in range(labels):
@@ -226,19 +237,24 @@ def decode(tagger: Tagger, coded: Coded, options: DecodingOptions, allowed: Allo
         path_counts=np.zeros(sentences, np.int64),
         totals=np.zeros((sentences, k)),
         spans=np.empty(tokens if options.spans else 0),
+        entropies=np.zeros(sentences if options.entropies else 0),
     )
     work = _scratch(tagger, coded.longest, k, a, options.sums)
     _decode(tagger.weights, tagger.edge_weights, coded, a, options.sums, options.posterior, work, out)
+    log_probabilities = np.minimum(out.scores - out.log_z, 0.0) if options.sums else np.empty(0)
     return Decoded(
         out.labels,
         out.feasible,
-        np.minimum(np.exp(out.scores - out.log_z), 1.0) if options.sums else np.empty(0),
+        log_probabilities,
+        np.exp(log_probabilities),
         out.marginals,
         out.distributions,
         out.paths,
         out.path_counts,
+        out.totals,
         np.minimum(np.exp(out.totals - out.log_z[:, None]), 1.0),
         out.spans,
+        out.entropies,
     )
 
 

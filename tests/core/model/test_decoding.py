@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from tagsmith.core.base.errors import Invalid
+from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.labels.codings import LabelCoding, breaks
 from tagsmith.core.learn.problem.problem import Compiled
+from tagsmith.core.learn.weights.scoring import Weights
 from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
 from tagsmith.core.model.decoding import Decoded, DecodingOptions, decode
 from tagsmith.core.model.marginals import marginals
 from tagsmith.core.model.model import SparseModel
 from tagsmith.core.model.tagger import Coded, Tagger, score, score_edges
+from tagsmith.core.pipeline.build import build_model
 from tests import naive
 
-ALL = DecodingOptions(nbest=20, probabilities=True, distributions=True)
+ALL = DecodingOptions(nbest=20, probabilities=True, distributions=True, entropies=True)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +73,12 @@ def _check(found: Decoded, coded: Coded, chains: list, keep: naive.Keep = lambda
         np.testing.assert_allclose(found.path_probabilities[i, :count], [p for _, p in expected], rtol=1e-9)
         assert found.path_probabilities[i, :count].sum() <= 1 + 1e-12
         assert found.probabilities[i] == pytest.approx(expected[0][1], rel=1e-9)
+        assert np.exp(found.log_probabilities[i]) == pytest.approx(expected[0][1], rel=1e-9)
+        scores = found.path_scores[i, :count]
+        differences = [np.log(expected[0][1] / p) for _, p in expected]
+        np.testing.assert_allclose(scores[0] - scores, differences, atol=1e-9)
+        entropy = naive.entropy(emissions, transitions, keep)
+        assert found.entropies[i] == pytest.approx(entropy, rel=1e-9, abs=1e-12)
         tokens, _ = naive.marginals(emissions, transitions, keep)
         np.testing.assert_allclose(found.distributions[begin:end], tokens, atol=1e-6)
         chosen = tokens[np.arange(end - begin), found.labels[begin:end]]
@@ -97,6 +106,28 @@ def test_marginals_are_a_distribution_at_every_token(tagger: Tagger, corpus: Cor
     coded = tagger.code_corpus(corpus)
     found = marginals(tagger, coded)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 60.0], ids=["by scaling", "by logarithms"])
+def test_entropies_equal_enumeration_for_weights_of_any_size(
+    compiled: Compiled, weights: Weights, coded: Coded, scale: float
+) -> None:
+    tagger = Tagger(build_model(compiled, Weights(weights.problem, weights.values * np.float32(scale))))
+    found = decode(tagger, coded, DecodingOptions(entropies=True)).entropies
+    assert found[3] == 0.0  # of no tokens there is one labelling
+    for (i, _, _), chain in zip(_sentences(coded), _chains(tagger, coded), strict=True):
+        assert found[i] == pytest.approx(naive.entropy(*chain), rel=1e-9, abs=1e-12)
+
+
+def test_entropies_of_long_sentences_are_finite_and_no_higher_than_of_equal_labellings(
+    tagger: Tagger, corpus: Corpus
+) -> None:
+    whole = tagger.code_corpus(corpus)
+    one = whole._replace(offsets=readonly(np.array([0, corpus.tokens]), np.int64))
+    found = decode(tagger, one, DecodingOptions(entropies=True))
+    assert 0 < found.entropies[0] < corpus.tokens * np.log(len(tagger.labels))
+    # The probability itself may be too small for a float64.
+    assert -np.inf < found.log_probabilities[0] < 0
 
 
 def test_posterior_labels_have_the_least_risk(tagger: Tagger, coded: Coded) -> None:
