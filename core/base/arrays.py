@@ -1,5 +1,6 @@
 """Array types of corpora, and operations on them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,16 @@ def ranges(begins: Places, ends: Places) -> Places:
 def offsets_of(lengths: NDArray[Any]) -> Places:
     """Return the start of each run of these lengths, and the end of the last one."""
     return readonly(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), np.int64)
+
+
+def slices(offsets: Places, size: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive ranges of runs, each of up to `size` elements, or one longer run."""
+    first = 0
+    while first < offsets.size - 1:
+        end = np.searchsorted(offsets, offsets[first] + size, side="right")
+        last = max(first + 1, int(end) - 1)
+        yield first, last
+        first = last
 
 
 def numbered(codes: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ids]:

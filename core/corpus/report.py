@@ -3,18 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tagsmith.core.base.arrays import Ids, Places
-from tagsmith.core.base.jit import kernel, readonly
+from tagsmith.core.corpus import sentence_hashes as hashing
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.labels import codings as label_codings
 from tagsmith.core.corpus.labels import partial
 from tagsmith.core.corpus.labels.codings import NOT_CHECKED, LabelFault, check_labels
-
-_FOLD = np.uint64(0x9FB21C651E98DF25)
-_SHIFT = np.uint64(29)
-_HALF = np.uint64(32)
+from tagsmith.core.corpus.sentence_hashes import fold_column, sentence_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,38 +29,6 @@ class CorpusReport:
     vocabulary_sizes: dict[str, int]  # distinct values per column; "attributes" for bags
     labelled_tokens: int  # tokens with exactly one label
     weighted_sentences: int  # sentences with a weight other than 1
-
-
-@kernel
-def _fold_column(ids: Ids, offsets: Places, hashes: NDArray[np.uint64]) -> None:
-    """Mix the ids of each sentence into its hash, in order."""
-    for sentence in range(hashes.size):
-        h = hashes[sentence] ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
-        for token in range(offsets[sentence], offsets[sentence + 1]):
-            h = (h ^ np.uint64(ids[token])) * _FOLD
-            h ^= h >> _SHIFT
-        hashes[sentence] = h
-
-
-@kernel
-def _fold_bags(
-    starts: Places, ids: Ids, values: NDArray[np.uint32], offsets: Places, hashes: NDArray[np.uint64]
-) -> None:
-    """Mix the attributes of each token into the hash of its sentence.
-
-    `values` are the bits of the values of attributes. A bag has no order, so the hashes of its attributes are added.
-    """
-    for sentence in range(hashes.size):
-        h = hashes[sentence] ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
-        for token in range(offsets[sentence], offsets[sentence + 1]):
-            total = np.uint64(starts[token + 1] - starts[token])
-            for cell in range(starts[token], starts[token + 1]):
-                attribute = ((np.uint64(ids[cell]) << _HALF) ^ np.uint64(values[cell])) * _FOLD
-                attribute = (attribute ^ (attribute >> _SHIFT)) * _FOLD
-                total += attribute ^ (attribute >> _SHIFT)
-            h = (h ^ total) * _FOLD
-            h ^= h >> _SHIFT
-        hashes[sentence] = h
 
 
 def report(corpus: Corpus, repaired_labels: int = 0) -> CorpusReport:
@@ -110,26 +73,15 @@ def _counts(labels: Column) -> dict[str, int]:
 
 def _distinct(corpus: Corpus) -> tuple[int, int]:
     """Count the distinct sentences without and with their labels, by 64-bit hashes."""
-    hashes = np.zeros(corpus.sentences, np.uint64)
-    for column in corpus.columns:
-        _fold_column(column.ids, corpus.offsets, hashes)
-    if corpus.bag is not None:
-        cells = corpus.bag.cells
-        values = cells.values if cells.values.size else np.ones(cells.ids.size, np.float32)
-        bits = readonly(values.view(np.uint32), np.uint32)
-        _fold_bags(cells.starts, cells.ids, bits, corpus.offsets, hashes)
+    hashes = sentence_hashes(corpus)
     plain = int(np.unique(hashes).size)
     if corpus.labels is None:
         return plain, plain
-    _fold_column(corpus.labels.ids, corpus.offsets, hashes)
+    fold_column(corpus.labels.ids, corpus.offsets, hashes)
     return plain, int(np.unique(hashes).size)
 
 
 def warm() -> None:
-    """Compile the kernels of this module, or load them from the cache."""
-    empty = readonly(np.empty(0, np.int32), np.int32)
-    offsets = readonly(np.zeros(1, np.int64), np.int64)
-    hashes = np.empty(0, np.uint64)
-    _fold_column(empty, offsets, hashes)
-    _fold_bags(offsets, empty, readonly(np.empty(0, np.uint32), np.uint32), offsets, hashes)
+    """Compile the kernels of a report, or load them from the cache."""
+    hashing.warm()
     label_codings.warm()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagsmith.core.base.arrays import slices
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.evaluate import mistakes, significance
@@ -83,14 +84,10 @@ def predicted_labels(
     """Tag a corpus slice by slice; return the labels as ids of the model. Yields the fraction done."""
     coded, offsets = tagger.code_corpus(corpus), corpus.offsets
     predicted = np.empty(corpus.tokens, np.int32)
-    first = 0
-    while first < corpus.sentences:
-        begin = int(offsets[first])
-        last = max(first + 1, int(np.searchsorted(offsets, begin + SLICE_TOKENS, side="right")) - 1)
-        end = int(offsets[last])
+    for first, last in slices(offsets, SLICE_TOKENS):
+        begin, end = int(offsets[first]), int(offsets[last])
         part = coded.part(first, last)
         predicted[begin:end] = tagger.decode(part) if decoder is None else decoder(part, first)
-        first = last
         yield end / max(1, corpus.tokens)
     return predicted
 
