@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.arrays import Ids, Places
+from tagsmith.core.base.hashing import GOLDEN
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Corpus
@@ -13,11 +14,14 @@ _SHIFT = np.uint64(29)
 _HALF = np.uint64(32)
 
 
+# Both kernels begin with a large number: from 0, a length, small ids and a product would often be 0 again.
+
+
 @kernel
 def fold_column(ids: Ids, offsets: Places, hashes: NDArray[np.uint64]) -> None:
     """Mix the ids of each sentence into its hash, in order."""
     for sentence in range(hashes.size):
-        h = hashes[sentence] ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
+        h = (hashes[sentence] + GOLDEN) ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
         for token in range(offsets[sentence], offsets[sentence + 1]):
             h = (h ^ np.uint64(ids[token])) * _FOLD
             h ^= h >> _SHIFT
@@ -33,7 +37,7 @@ def _fold_bags(
     `values` are the bits of the values of attributes. A bag has no order, so the hashes of its attributes are added.
     """
     for sentence in range(hashes.size):
-        h = hashes[sentence] ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
+        h = (hashes[sentence] + GOLDEN) ^ np.uint64(offsets[sentence + 1] - offsets[sentence])
         for token in range(offsets[sentence], offsets[sentence + 1]):
             total = np.uint64(starts[token + 1] - starts[token])
             for cell in range(starts[token], starts[token + 1]):

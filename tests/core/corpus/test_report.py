@@ -40,6 +40,12 @@ def test_duplicates_and_the_same_words_with_other_labels() -> None:
     assert found.conflicting_sentences == 1
 
 
+def test_short_sentences_of_the_first_words_of_a_corpus_are_not_equal() -> None:
+    """The second and the third had one hash when hashing began with 0."""
+    found = read_report("a X\nb X\nc X\n\nb X\n\nc X\na X\n")
+    assert (found.duplicate_sentences, found.conflicting_sentences) == (0, 0)
+
+
 def bags_report(text: str) -> CorpusReport:
     return report(read_crfsuite([text.encode()], max_line_bytes=1000))
 
