@@ -17,7 +17,7 @@ import numpy as np
 from tagsmith.core.base import json_cut
 from tagsmith.core.base.regex import Regex
 from tagsmith.core.base.steps import finished
-from tagsmith.core.corpus import report
+from tagsmith.core.corpus import near_copies, report
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.conll import read_conll
@@ -66,6 +66,11 @@ def trainer(spec: TrainerSpec) -> float:
 def evaluation() -> float:
     """Warm up the comparison of versions and the kernels it shares with serving. Return the seconds."""
     return _seconds(_evaluation)
+
+
+def ranking() -> float:
+    """Warm up the choice of sentences to label and the kernels it shares with serving. Return the seconds."""
+    return _seconds(_ranking)
 
 
 def _seconds(action: Callable[[], None]) -> float:
@@ -146,8 +151,14 @@ def _evaluation() -> None:
     finished(resampled_f1([np.ones((2, 3), np.int64)], 1, 1))
 
 
+@cache
+def _ranking() -> None:
+    _serving()
+    near_copies.warm()
+
+
 def _training() -> None:
-    for warm_up in (_serving, _match, _evaluation):
+    for warm_up in (_serving, _match, _evaluation, _ranking):
         warm_up()
     for example in EXAMPLES.values():
         _example(example)
@@ -159,7 +170,7 @@ def _cache_kernels(processes: int) -> None:
     _example(first)
     _tagging()
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        submitted = [pool.submit(warm_up) for warm_up in (_serving, _match, _evaluation)]
+        submitted = [pool.submit(warm_up) for warm_up in (_ranking, _match, _evaluation)]
         submitted += [pool.submit(_example, other) for other in others]
     for each in submitted:
         each.result()

@@ -6,7 +6,7 @@ A token is a string, a list of strings (its columns), or an object of named attr
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -249,8 +249,13 @@ def read_ndjson(
     return NdjsonReader(max_line_bytes=max_line_bytes, labelled=labelled, partial=partial).read(chunks)
 
 
-def write_ndjson(corpus: Corpus) -> Iterator[bytes]:
-    """Write one sequence per line: tokens as strings, lists of columns or objects, and labels if there are any."""
+def write_ndjson(
+    corpus: Corpus, *, label_field: str = "labels", others: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[bytes]:
+    """Write one sequence per line: tokens as strings, lists of columns or objects, and labels if there are any.
+
+    `others` has further fields for each line, which the reader ignores.
+    """
     labels: list[Any] = corpus.labels.vocabulary.strings() if corpus.labels else []
     if corpus.partial:
         labels = [_written_label(label) for label in labels]
@@ -266,13 +271,12 @@ def write_ndjson(corpus: Corpus) -> Iterator[bytes]:
         lines = []
         for number, (start, stop) in enumerate(pairwise(bounds[first : last + 1]), start=first):
             sentence = slice(start - begin, stop - begin)
-            line: dict[str, Any] = {
-                "tokens": tokens[sentence],
-                **({"labels": gold[sentence]} if corpus.labels else {}),
-            }
+            line: dict[str, Any] = {"tokens": tokens[sentence]}
+            if corpus.labels is not None:
+                line[label_field] = gold[sentence]
             if corpus.weights is not None and corpus.weights[number] != 1:
                 line["weight"] = _shortest(corpus.weights[number : number + 1])[0]
-            lines.append(orjson.dumps(line) + b"\n")
+            lines.append(orjson.dumps({**line, **others[number]} if others else line) + b"\n")
         yield b"".join(lines)
 
 
