@@ -1,11 +1,9 @@
 """`tag`: label a whole corpus with one version and write it in any format."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.names import ModelReference
@@ -13,17 +11,16 @@ from tagsmith.core.base.spec import pointer
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.labels.codings import LabelCoding
-from tagsmith.core.jobs import jobs
 from tagsmith.core.jobs.input_checks import InputChecks
-from tagsmith.core.jobs.kind import Example, JobKind, Output, Prepared, Result, Stored
-from tagsmith.core.jobs.resources import JobResources, chunks_of, write_file
+from tagsmith.core.jobs.kind import Example, JobKind, Prepared
+from tagsmith.core.jobs.output_file import FileResult, WrittenFile, output_of
+from tagsmith.core.jobs.resources import JobResources, write_file
 from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.model.constraints import Constraints
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
 from tagsmith.core.pipeline.evaluation import tagged_corpus
-from tagsmith.core.store import blobs
 from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.ids import CorpusReference
 
@@ -49,32 +46,8 @@ class TagSpec(JobSpec):
     valid: LabelCoding | None = None
 
 
-class TaggedCorpus(Result):
+class TaggedCorpus(FileResult):
     """The output file and the version that labelled it."""
-
-    model: str
-    version: int
-    corpus: str
-    format: str
-    media_type: str
-    sentences: int
-    tokens: int
-    size_bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A file to be stored as the output of the job."""
-
-    job_id: str
-    path: Path
-    #: The result, without the size and digest of the output.
-    result: dict[str, Any]
-
-    def store(self, conn: Connection) -> dict[str, Any]:
-        blob = blobs.write(conn, jobs.output_id(self.job_id), chunks_of(self.path))
-        return TaggedCorpus(**self.result, size_bytes=blob.size_bytes, sha256=blob.sha256).stored()
 
 
 def _prepare(spec: TagSpec, inputs: InputChecks) -> Prepared:
@@ -116,21 +89,11 @@ def _run(spec: TagSpec, resources: JobResources) -> JobRun:
         "sentences": corpus.sentences,
         "tokens": corpus.tokens,
     }
-    return _Written(resources.job.id, out, result)
+    return WrittenFile(resources.job.id, out, TaggedCorpus, result)
 
 
 def _writing_options(spec: TagSpec, corpus: CorpusRow) -> Any:
     return formats.writing_options(corpus.format, corpus.options, spec.format or corpus.format, spec.options)
-
-
-def _output(result: Stored) -> Output:
-    return Output(
-        media_type=result["media_type"],
-        extension=result["format"],
-        size_bytes=result["size_bytes"],
-        sha256=result["sha256"],
-        made_by=f"{result['model']}:{result['version']}",
-    )
 
 
 KIND = JobKind(
@@ -144,6 +107,6 @@ KIND = JobKind(
     },
     prepare=_prepare,
     run=_run,
-    output=_output,
+    output=output_of,
     position=50,
 )
