@@ -44,6 +44,7 @@ def fill(client: Client, url: str) -> Filled:
     specs = {
         "evaluate": {"models": ["references:1", "references:2"], "corpus": test.id},
         "compare": {"corpus": corpus.id, "dev": {"corpus": test.id}, "trainers": [perceptron, descent]},
+        "rank": {"model": "references:2", "corpus": test.id, "top": 20},
         "tune": {"corpus": test.id, "trainer": perceptron, "search": search, "folds": 2},
     }  # fmt: skip
     jobs = {"train": trained.id}

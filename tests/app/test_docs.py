@@ -77,7 +77,7 @@ def test_jobs_are_told_apart_by_kind_and_each_kind_has_an_example(document: dict
     body = document["paths"]["/jobs"]["post"]["requestBody"]["content"]["application/json"]
     assert body["schema"]["discriminator"]["propertyName"] == "kind"
     named = set(body["schema"]["discriminator"]["mapping"])
-    assert named == {"train", "compare", "tune", "evaluate", "tag"}
+    assert named == {"train", "compare", "tune", "evaluate", "tag", "rank"}
     assert {example["value"]["kind"] for example in body["examples"].values()} == named
     schema = {**body["schema"], "components": document["components"]}
     for example in body["examples"].values():

@@ -226,3 +226,48 @@ def test_a_tag_job_that_cannot_be_done_is_refused(
 ) -> None:
     body = {"kind": "tag", "model": "tags", "corpus": corpus_id, **changes}
     assert_problem(http.post("/jobs", json=body), 422, code, pointer=pointer)
+
+
+def test_a_list_of_what_to_label_next_is_read_like_a_tagged_corpus(
+    client: Client, http: httpx.Client, corpus_id: str, database: Database
+) -> None:
+    publish(database, "unsure")
+    made = client.rank("unsure", corpus_id, by="margin", top=3)
+    job = http.get(f"/jobs/{made.id}").json()
+    assert (job["spec"]["model"], job["model"]) == ("unsure:1", "unsure")
+    assert {name: job["spec"][name] for name in ("by", "per_token", "top", "diverse")} == {
+        "by": "margin",
+        "per_token": True,
+        "top": 3,
+        "diverse": False,
+    }
+    with database.write() as conn:
+        blobs.write(conn, jobs.output_id(made.id), [b"{}\n"])
+    result = {"model": "unsure", "version": 1, "format": "ndjson", "media_type": "application/x-ndjson"}
+    succeed(database, made.id, {**result, "size_bytes": 3, "sha256": "abc"})
+    response = http.get(f"/jobs/{made.id}/output")
+    assert response.content == client.output(made.id) == b"{}\n"
+    assert response.headers["content-type"] == "application/x-ndjson"
+    assert response.headers["content-disposition"] == f'attachment; filename="{made.id}.ndjson"'
+    assert_problem(http.get(f"/jobs/{made.id}/table.csv"), 409, "no_table")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "pointer"),
+    [
+        ({"by": "length"}, "invalid_spec", "/by"),
+        ({"top": 0}, "invalid_spec", "/top"),
+        ({"top": 100_001}, "invalid_spec", "/top"),
+        ({"diverse": "very"}, "invalid_spec", "/diverse"),
+        ({"format": "conll"}, "invalid_spec", "/format"),
+        ({"model": "nobody"}, "model_not_found", "/model"),
+        ({"model": "unsure:9"}, "version_not_found", "/model"),
+        ({"corpus": "crp_nobody"}, "corpus_not_found", "/corpus"),
+    ],
+)
+def test_a_rank_job_that_cannot_be_done_is_refused(
+    http: httpx.Client, database: Database, corpus_id: str, changes: dict[str, Any], code: str, pointer: str
+) -> None:
+    publish(database, "unsure")
+    body = {"kind": "rank", "model": "unsure", "corpus": corpus_id, **changes}
+    assert_problem(http.post("/jobs", json=body), 422, code, pointer=pointer)

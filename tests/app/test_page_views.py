@@ -32,6 +32,7 @@ VIEWS = {
     "job-evaluate": "#/jobs/{evaluate}",
     "job-compare": "#/jobs/{compare}",
     "job-tune": "#/jobs/{tune}",
+    "job-rank": "#/jobs/{rank}",
     "models": "#/models",
     "model": "#/models/references",
     "difference": "#/models/references/diff/1/2",

@@ -18,7 +18,7 @@ const STOPPED = {
 
 /** @param {any} job A job that succeeded. @returns {HTMLElement} */
 export function resultOf(job) {
-  const draw = { train, evaluate, compare, tune, tag }[job.kind];
+  const draw = { train, evaluate, compare, tune, tag, rank }[job.kind];
   return draw === undefined ? h("pre", { class: "snippet" }, JSON.stringify(job.result, null, 2)) : draw(job.result, job);
 }
 
@@ -133,9 +133,19 @@ function tune(result) {
 }
 
 function tag(result, job) {
-  return panel("Output", facts([["Tagged by", `${result.model}:${result.version}`], ["Format", result.format],
-    ["Sentences", number(result.sentences)], ["Tokens", number(result.tokens)], ["Size", bytes(result.size_bytes)]]),
-  button("Download", "download output", () => download(`${at("jobs", job.id)}/output`, `${result.model}.${result.format}`)));
+  return file(job, [["Tagged by", `${result.model}:${result.version}`]]);
+}
+
+function rank(result, job) {
+  return file(job, [["Least sure", `${result.model}:${result.version}`], ["Measure", result.by], ["Distinct sentences", number(result.distinct)]],
+    result.calibrated === false && h("p", { class: "quiet" }, "The version was not trained to give probabilities: its scores order sentences and mean no more."));
+}
+
+/** The file that a job has written. */
+function file({ id, result }, more, note) {
+  return panel("Output", facts([...more, ["Format", result.format], ["Sentences", number(result.sentences)],
+    ["Tokens", number(result.tokens)], ["Size", bytes(result.size_bytes)]]), note,
+  button("Download", "download output", () => download(`${at("jobs", id)}/output`, `${result.model}.${result.format}`)));
 }
 
 function short(path) {

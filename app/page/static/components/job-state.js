@@ -39,7 +39,7 @@ export function outcome(job) {
   if (job.kind === "evaluate") return result.models.map((each) => `${each.model}:${each.version} ${number(scoreOf(each.metrics), 2)}`).join(", ");
   if (job.kind === "compare") return `best: ${best(result.table)?.name ?? "none"}`;
   if (job.kind === "tune") return `best: ${Object.entries(result.best?.values ?? {}).map(([name, value]) => `${name.split(".").at(-1)} ${JSON.stringify(value)}`).join(", ")}`;
-  if (job.kind === "tag") return `${number(result.sentences)} sentences`;
+  if (job.kind === "tag" || job.kind === "rank") return `${number(result.sentences)} sentences`;
   return "done";
 }
 
