@@ -23,6 +23,7 @@ from tagsmith.cli.commands import (
     jobs,
     keys,
     models,
+    rank,
     serve,
     tag,
     train,
@@ -61,6 +62,7 @@ def start(
 train.register(app)
 tag.register(app)
 evaluate.register(app)
+rank.register(app)
 explain.register(app)
 experiments.register(app)
 corpora.register(app)

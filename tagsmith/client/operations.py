@@ -41,6 +41,7 @@ class Operations:
     tune = Handled(job_calls.tune)
     evaluate = Handled(training_calls.evaluate)
     tag_corpus = Handled(job_calls.tag_corpus)
+    rank = Handled(job_calls.rank)
     output = Called(job_calls.output)
     save_output = Saved(job_calls.output)
     table = Called(job_calls.table)

@@ -30,7 +30,7 @@ METHODS = {
     "GET /corpora/{corpus_id}/report": "report",
     "POST /features/preview": "preview",
     "GET /jobs": "jobs",
-    "POST /jobs": "submit train compare tune evaluate tag_corpus",
+    "POST /jobs": "submit train compare tune evaluate tag_corpus rank",
     "POST /jobs/validate": "validate",
     "DELETE /jobs/{job_id}": "delete_job",
     "GET /jobs/{job_id}": "job wait",

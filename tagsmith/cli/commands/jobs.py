@@ -1,6 +1,7 @@
 """`jobs`: list, show, watch and control jobs."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from tagsmith.cli import complete, output
 from tagsmith.cli.connection import connected, job_of
 from tagsmith.cli.errors import CommandError
+from tagsmith.cli.files import target_of
 from tagsmith.cli.options import ListOptions, ServerOptions, command, group
 from tagsmith.cli.runs import following
 
@@ -38,6 +40,15 @@ class ListJobsOptions(ListOptions):
     model: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Only jobs of this model.", autocompletion=complete.models),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOutputOptions(JobOptions):
+    """Options of `jobs output`."""
+
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: standard output.")
     ] = None
 
 
@@ -93,6 +104,15 @@ def watch(options: JobOptions) -> int:
     with connected(options.url) as client:
         job = job_of(client, options.job)
         return following.followed(client, job, as_json=options.as_json, live=True)
+
+
+def write_output(options: JobOutputOptions) -> int:
+    """Write the file that a tag or rank job has made."""
+    with connected(options.url) as client:
+        job = job_of(client, options.job)
+        with target_of(options.out, "--out") as target:
+            target.write(client.output(job.id))
+    return 0
 
 
 def cancel(options: JobOptions) -> int:
@@ -194,6 +214,7 @@ def register(app: typer.Typer) -> None:
     command(jobs, "ls")(show_all)
     command(jobs, "show")(show)
     command(jobs, "watch")(watch)
+    command(jobs, "output")(write_output)
     command(jobs, "cancel")(cancel)
     command(jobs, "pause")(pause)
     command(jobs, "resume")(resume)

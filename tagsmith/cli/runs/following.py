@@ -12,17 +12,16 @@ if TYPE_CHECKING:
     from tagsmith.wire import Job
 
 
+#: Kinds that write a file, and what they have done with its sentences.
+WITH_OUTPUT = {"tag": "Tagged", "rank": "Listed"}
+
+
 def followed(client: "Client", job: "Job", *, as_json: bool, live: bool) -> int:
     """Follow a job and print its result. Ctrl-C leaves the job running and says how to return to it."""
-    with ProgressLine(live=live, stderr=as_json) as line:
-        try:
-            _follow(client, job, line)
-        except KeyboardInterrupt:
-            line.__exit__(None, None, None)
-            output.say("Detached; the job goes on.", stderr=True)
-            output.say(_ways_back(job), stderr=True)
-            return INTERRUPTED
-    job = client.job(job.id)
+    ended = to_end(client, job, live=live, stderr=as_json)
+    if ended is None:
+        return INTERRUPTED
+    job = ended
     if as_json:
         output.print_json(job)
         return 0 if job.state == "succeeded" else FAILURE
@@ -30,6 +29,19 @@ def followed(client: "Client", job: "Job", *, as_json: bool, live: bool) -> int:
         print_result(client, job)
         return 0
     raise failure_of(job)
+
+
+def to_end(client: "Client", job: "Job", *, live: bool, stderr: bool) -> "Job | None":
+    """Follow a job and return it when it has ended; None after Ctrl-C, which leaves it running."""
+    with ProgressLine(live=live, stderr=stderr) as line:
+        try:
+            _follow(client, job, line)
+        except KeyboardInterrupt:
+            line.__exit__(None, None, None)
+            output.say("Detached; the job goes on.", stderr=True)
+            output.say(_ways_back(job), stderr=True)
+            return None
+    return client.job(job.id)
 
 
 def _follow(client: "Client", job: "Job", line: ProgressLine) -> None:
@@ -55,8 +67,10 @@ def print_result(client: "Client", job: "Job") -> None:
         results.print_comparison(job.result)
     elif job.kind == "tune":
         results.print_search(job.result, takes_text=_takes_text(client, job))
-    elif job.kind == "tag":
-        output.say(f"Tagged. The text is at /jobs/{job.id}/output of the API.")
+    elif job.kind in WITH_OUTPUT:
+        sentences = output.counted(job.result["sentences"], "sentence")
+        output.say(f"{WITH_OUTPUT[job.kind]} {sentences}.")
+        output.say(f"[dim]Get them:[/]  tagsmith jobs output {output.short_id(job.id)} -o FILE")
     else:
         output.print_json(job.result)
 

@@ -45,8 +45,17 @@ def tag_corpus(
     return submit(spec, idempotency_key=idempotency_key)
 
 
+def rank(model: str, corpus_id: str, *, idempotency_key: str | None = None, **options: Any) -> Call[Job]:
+    """Start a job that lists the sentences of a corpus that a model is least sure about; `output` returns the list.
+
+    `options` are fields of the spec: `by` (`probability`, `margin` or `entropy`), `per_token`, `top` and `diverse`.
+    """
+    spec = {"kind": "rank", "model": model, "corpus": corpus_id, **options}
+    return submit(spec, idempotency_key=idempotency_key)
+
+
 def output(job_id: str) -> Call[bytes]:
-    """Get the corpus that a finished `tag` job wrote."""
+    """Get the file that a finished `tag` or `rank` job wrote."""
     return Call("GET", path_of("jobs", job_id, "output"), as_bytes)
 
 
