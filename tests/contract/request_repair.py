@@ -15,7 +15,7 @@ CORPUS = r"[^\x00-\x1f\x7f]{1,220}"
 #: Ids in bodies, with their prefix.
 _ID = re.compile(r"(lex)_[0-9a-z]{1,64}")
 #: Fields that name a version, by job kind. A body without a kind is a tagging request.
-_REFERENCES = {"tag": "model", "train": "init", None: "model"}
+_REFERENCES = {"tag": "model", "rank": "model", "train": "init", None: "model"}
 #: A header that depends on the present state, and the value that always matches.
 CONDITION, ALWAYS = "If-Match", "*"
 #: One in this many requests is not repaired, and one in this many repeats an idempotency key.

@@ -39,7 +39,7 @@ NAMED = {
 }
 #: The jobs for routes that accept only jobs in certain states or of certain kinds.
 JOBS = {
-    "/jobs/{job_id}/output": ("tag",),
+    "/jobs/{job_id}/output": ("tag", "rank"),
     "/jobs/{job_id}/table.csv": ("evaluate", "compare"),
     "/jobs/{job_id}/plot.svg": ("train", "compare"),
     "/jobs/{job_id}/cancel": ("unwanted",),

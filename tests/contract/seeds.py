@@ -106,6 +106,7 @@ def _ended(client: Client, corpus: str) -> dict[str, list[str]]:
         "train": _train(client, corpus, TRAINER),
         "evaluate": client.evaluate(["first:1", "first:2"], corpus),
         "tag": client.tag_corpus("first:1", corpus),
+        "rank": client.rank("first:1", corpus),
         "compare": client.compare({"corpus": corpus, "dev": {"fraction": 0.2}, "trainers": [TRAINER]}),
     }
     for job in made.values():

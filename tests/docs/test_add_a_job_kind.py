@@ -75,7 +75,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, sqlite_url: str, redis_url: s
 
 
 def test_it_is_documented_beside_the_others(told: dict[str, Any]) -> None:
-    assert told["kinds"] == ["compare", "count", "evaluate", "tag", "train", "tune"]
+    assert told["kinds"] == ["compare", "count", "evaluate", "rank", "tag", "train", "tune"]
     assert told["example"]["kind"] == "count"
 
 

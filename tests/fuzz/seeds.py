@@ -71,6 +71,7 @@ JOBS: list[dict[str, Any]] = [
     },
     {"kind": "evaluate", "models": ["a:1", "b@champion"], "corpus": "crp_x"},
     {"kind": "tag", "model": "a", "corpus": "crp_x", "format": "conll"},
+    {"kind": "rank", "model": "a:1", "corpus": "crp_x", "by": "margin", "top": 5, "diverse": True},
     {
         "kind": "tune",
         "model": "m",
