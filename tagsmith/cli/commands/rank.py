@@ -91,7 +91,6 @@ class RankInput:
     """A file to read, and how."""
 
     path: Path
-    name: str | None
     format: str | None
     format_options: dict[str, str]
 
@@ -118,19 +117,15 @@ def rank(options: RankOptions) -> int:
 
 
 def _corpus(client: "Client", options: RankOptions) -> "CorpusInfo":
-    format_options = specs.options_of(options.format_options, repair=options.repair)
-    if options.file is None:
-        return given_corpus(client, options.corpus, options.format, format_options)
-    model = model_input(client, options.model)
-    with input_of(options, model, lambda: _tokenizer(client, options.model)) as given:
-        name = given.name if given.path == options.file else given.name or _name(options.file)
-        return uploaded(client, given.path, given.format, given.format_options, name)
-
-
-def _name(path: Path) -> str:
+    """Upload what is a file; find what is not."""
     from tagsmith.client.files import corpus_name  # noqa: PLC0415
 
-    return corpus_name(path)
+    if options.file is None:
+        return given_corpus(client, options.corpus, options.format, {})
+    name = STANDARD_INPUT if options.corpus == "-" else corpus_name(options.file)
+    model = model_input(client, options.model)
+    with input_of(options, model, lambda: _tokenizer(client, options.model)) as given:
+        return uploaded(client, given.path, given.format, given.format_options, name)
 
 
 def _tokenizer(client: "Client", reference: str) -> "Tokenizer":
@@ -139,7 +134,10 @@ def _tokenizer(client: "Client", reference: str) -> "Tokenizer":
     signature = client.version(*version_of(client, reference)).signature
     if signature is None or signature.tokenizer is None:
         raise CommandError(f"{reference} does not take text. Give sentences of tokens.")
-    return Tokenizer.of(output.plain(signature.tokenizer))
+    try:
+        return Tokenizer.of(signature.tokenizer.model_dump(exclude_none=True))
+    except ValueError as error:
+        raise CommandError(f"The tokenizer of {reference} is newer than this command. {error}") from None
 
 
 def _followed(client: "Client", job: "Job", options: RankOptions, target: IO[bytes]) -> int:
@@ -172,14 +170,14 @@ def input_of(
     options: RankOptions, model: ModelInput, tokenizer: "Callable[[], Tokenizer]"
 ) -> Iterator[RankInput]:
     """Recognise a file. Raw text is split by the tokenizer of the model, into a file that is removed afterwards."""
-    path, name = Path(options.corpus), None
+    path = Path(options.corpus)
     format_options = specs.options_of(options.format_options, repair=options.repair)
     with TemporaryDirectory() as folder:
         if options.corpus == "-":
-            path, name = Path(folder) / STANDARD_INPUT, STANDARD_INPUT
+            path = Path(folder) / STANDARD_INPUT
             path.write_bytes(sys.stdin.buffer.read())
         if options.format is not None or options.format_options or not path.is_file():
-            yield RankInput(path, name, options.format, format_options)
+            yield RankInput(path, options.format, format_options)
             return
         with inputs.opened(path) as source:
             head, blocks = inputs.head_of(recognition.decoded(source), typed=False)
@@ -187,15 +185,15 @@ def input_of(
             if content == "text" and model.columns in (1, None):
                 tokens = Path(folder) / "tokens"
                 tokens.write_bytes(b"".join(_split(blocks, tokenizer())))
-                yield RankInput(tokens, name, "ndjson", _UNLABELLED)
+                yield RankInput(tokens, "ndjson", _UNLABELLED)
                 return
         lines = [line for line in head.filled if not line.startswith(inputs.DOCUMENT_START)]
         bare = {"columns": _has_no_label, "ndjson": _has_no_tags}.get(content)
         if bare is not None and lines and bare(lines[0], model):
             chosen = "conll" if content == "columns" else "ndjson"
-            yield RankInput(path, name, chosen, format_options | _UNLABELLED)
+            yield RankInput(path, chosen, format_options | _UNLABELLED)
         else:
-            yield RankInput(path, name, None, format_options)
+            yield RankInput(path, None, format_options)
 
 
 def _has_no_label(line: str, model: ModelInput) -> bool:
