@@ -294,7 +294,9 @@ class Settings(BaseSettings):
     )
     keep_outputs_days: Count = Field(
         30,
-        description="Outputs of `tag` jobs are deleted this many days after the end. 0 keeps them with the job.",
+        description=(
+            "Outputs of `tag` and `rank` jobs are deleted this many days after the end. 0 keeps them with the job."
+        ),
     )
     keep_checkpoints_days: Count = Field(
         90,
