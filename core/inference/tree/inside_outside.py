@@ -20,7 +20,7 @@ The highest score of an arc into each word is subtracted first, to keep precisio
 from math import exp, inf, log
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.jit import inlined, inner, kernel
+from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
 from tagsmith.core.inference.tree.scratch import Floats, Spans, TreeScratch, row_width
 
 #: A term of a sum that adds nothing.
@@ -50,7 +50,7 @@ def projective_marginals(scores: Floats, single_root: bool, s: TreeScratch, marg
         p.right_out[n] = 1.0
     for t in range(n, 0, -1):
         if not single_root:
-            _out(p, 0, t, width)
+            _out(p, ZERO, t, width)
         for begin in range(1, t):
             _out(p, begin, t, width)
     for h in range(n + 1):

@@ -33,12 +33,16 @@ independently form a tree.) Otherwise the same is done with logarithms, which is
 """
 
 from math import inf, log
+from typing import Any
+
+import numpy as np
 
 from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
 from tagsmith.core.inference.tree import elimination as el
 from tagsmith.core.inference.tree import log_elimination as logs
 from tagsmith.core.inference.tree.scratch import Elimination, Floats, TreeScratch, row_width
 
+_ONE: Any = np.int64(1)
 #: The lowest log(Z / S) at which weights are sufficient. exp(-50) n^3 is below the rounding error.
 _SURE = el.FLOOR + 50.0
 
@@ -50,10 +54,10 @@ def spanning_log_z(scores: Floats, single_root: bool, s: TreeScratch) -> float:
     width = row_width(n)
     shift = _set_shifts(scores, single_root, g)
     log_s = el.load(scores, g, width)
-    log_z = el.eliminate(g.work, ZERO, width, n, 1, single_root) + log(g.work[width])
+    log_z = el.eliminate(g.work, ZERO, width, n, _ONE, single_root) + log(g.work[width])
     if not log_z - log_s > _SURE:
         logs.load(scores, g, width)
-        log_z = logs.eliminate(g.work, ZERO, width, n, 1, single_root) + g.work[width]
+        log_z = logs.eliminate(g.work, ZERO, width, n, _ONE, single_root) + g.work[width]
     return float(shift + log_z)
 
 
@@ -64,11 +68,13 @@ def spanning_marginals(scores: Floats, single_root: bool, s: TreeScratch, margin
     width = row_width(n)
     shift = _set_shifts(scores, single_root, g)
     log_s = el.load(scores, g, width)
-    log_z = _bisect(g, n, single_root, False)
-    in_logs = not log_z - log_s > _SURE
-    if in_logs:
+    log_z, in_logs = 0.0, False
+    while True:
+        log_z = _bisect(g, n, single_root, in_logs)
+        if in_logs or log_z - log_s > _SURE:
+            break
         logs.load(scores, g, width)
-        log_z = _bisect(g, n, single_root, True)
+        in_logs = True
     for h in range(n + 1):
         marginals[h, 0] = 0.0
     for m in range(1, n + 1):
@@ -117,22 +123,20 @@ def _bisect(g: Elimination, n: int, single_root: bool, in_logs: bool) -> float:
     eliminated, and is the source of the next level. Stage 0 is before the left half, 1 between the halves, 2 after the
     right half.
     """
-    log_z, level = 0.0, 0
+    log_z, level = 0.0, ZERO
     g.begin[0], g.size[0], g.stage[0], g.source[0], g.pitch[0] = 0, n, 0, 0, row_width(n)
     g.place[0] = (n + 1) * row_width(n)
     while level >= 0:
         begin, size, stage, width = g.begin[level], g.size[level], g.stage[level], row_width(g.size[level])
-        left = (size + 1) // 2
         if size == 1:
             log_z += _leaf(g, level, row_width(n), in_logs)
-        elif stage == 1:
-            _go_back(g, level, ZERO, left, row_width(n), in_logs)
-        elif stage == 2:
-            _go_back(g, level, left, size - left, row_width(n), in_logs)
+        elif stage > 0:
+            first, kept = _half(size, stage - 1)
+            _go_back(g, level, first, kept, row_width(n), in_logs)
         if size == 1 or stage == 2:
             level -= 1
             continue
-        first, kept = (0, left) if stage == 0 else (left, size - left)
+        first, kept = _half(size, stage)
         _copy(g, level, first, kept)
         if in_logs:
             log_d = logs.eliminate(g.work, g.place[level], width, size, kept, single_root)
@@ -146,6 +150,13 @@ def _bisect(g: Elimination, n: int, single_root: bool, in_logs: bool) -> float:
         g.source[level], g.pitch[level] = g.place[level - 1], width
         g.place[level] = g.place[level - 1] + (size + 1) * width
     return log_z
+
+
+@inlined
+def _half(size: int, which: int) -> tuple[int, int]:
+    """Return the number of words before the left half (0) or the right half (1), and in it."""
+    left = (size + 1) // 2
+    return which * left, left if which == 0 else size - left
 
 
 @inlined

@@ -14,7 +14,7 @@ tie, the lower r wins.
 
 from math import inf
 
-from tagsmith.core.base.jit import inlined, kernel
+from tagsmith.core.base.jit import ZERO, inlined, kernel
 from tagsmith.core.inference.tree.scratch import Floats, Integers, Spans, TreeScratch, row_width
 
 
@@ -30,7 +30,7 @@ def projective_tree(scores: Floats, single_root: bool, s: TreeScratch, heads: In
         if t > 0 and not single_root:
             _fill_root(scores, p, t, width)
     heads[0] = -1
-    depth = 0
+    depth = ZERO
     if single_root:
         child = _only_child(scores, p, n, width)
         heads[child] = 0
