@@ -62,6 +62,7 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
             "labels": None,
             "repair": False,
             "labelled": True,
+            "partial": False,
             "names": [],
             "columns": [],
             "separator": "blank",
@@ -84,6 +85,7 @@ def test_options_of_the_format_are_taken_from_the_query_and_kept(http: httpx.Cli
         "labels": None,
         "repair": False,
         "labelled": True,
+        "partial": False,
         "coding": 2,
         "tags": "none",
     }
