@@ -114,7 +114,8 @@ def measured(features: FeatureSpec, training: Corpus, test: Corpus) -> dict[str,
     result = finished(train(spec, training, None, lexicons={RAW: raw_text(training)}))
     seconds = time.perf_counter() - began
     tagger = Tagger(result.model)
-    names, gold = gold_of(test, tagger.model.labels)
+    found = gold_of(test, tagger.model.labels)
+    names, gold = found.labels, found.ids
     began = time.perf_counter()
     predicted = tagger.decode(Coded(tagger.model.coder.code_corpus(test), test.offsets))
     tagging = time.perf_counter() - began

@@ -49,8 +49,13 @@ def random_problem(
         if edge_attributes
         else np.empty(0, np.int64),
         edge_rows=np.array([a for s in twins for row in s.edges for a in row], np.int32),
+        weights=np.empty(0, np.float32),
+        allowed=np.empty(0, np.uint8),
+        complete=np.empty(0, np.bool_),
         valued=valued,
         rich=edge_attributes > 0,
+        weighted=False,
+        partial=False,
     )
     for array in arrays:
         if isinstance(array, np.ndarray):

@@ -32,7 +32,8 @@ def test_scores_are_those_of_words_counted_one_by_one(seed: int, coding: int) ->
         read_segmented(["\n".join(map(" ".join, part)).encode()], max_line_bytes=1000, coding=coding)
         for part in (train, test)
     ]
-    names, gold = gold_of(corpora[1], ())
+    found = gold_of(corpora[1], ())
+    names, gold = found.labels, found.ids
     predicted = gold.copy()
     wrong = np.random.default_rng(seed).random(gold.size) < 0.2
     predicted[wrong] = np.random.default_rng(seed).integers(0, len(names), int(wrong.sum()))
