@@ -32,7 +32,14 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
     options = formats.parse_options("segmented", {"coding": "6"})
     assert options == SegmentedOptions(coding=6, tags="none")
     kept = stored(options)
-    assert kept == {"labels": None, "repair": False, "labelled": True, "partial": False, "coding": 6, "tags": "none"}
+    assert kept == {
+        "labels": None,
+        "repair": False,
+        "labelled": True,
+        "partial": False,
+        "coding": 6,
+        "tags": "none",
+    }
     reader = formats.reader("segmented", max_line_bytes=100, options=kept)
     reader.feed(b"abc")
     assert rows_of(reader.finish()) == [[("a", "B"), ("b", "B2"), ("c", "E")]]
@@ -48,7 +55,10 @@ def test_options_come_as_strings_and_are_kept_as_values() -> None:
             "segmented",
             {"codign": "4"},
             "codign",
-            "This is not an option of segmented. Its options are labels, repair, labelled, partial, tokenizer, coding, tags.",
+            (
+                "This is not an option of segmented. "
+                "Its options are labels, repair, labelled, partial, tokenizer, coding, tags."
+            ),
         ),
         (
             "crfsuite",
@@ -115,7 +125,8 @@ def test_a_format_is_added_with_one_file() -> None:
     assert rows_of(corpus) == [[("a", "X"), ("b", "Y")], [("c", "Z")]]
     assert list(formats.write(corpus, "a-toy")) == [b"toy"]
     assert formats.media_type("a-toy") == "text/csv"
-    assert set(formats.option_models()["a-toy"].model_fields) == {"labels", "repair", "labelled", "partial", "tokenizer"}
+    options = set(formats.option_models()["a-toy"].model_fields)
+    assert options == {"labels", "repair", "labelled", "partial", "tokenizer"}
     formats.warm()
 
 
