@@ -28,8 +28,8 @@ from tagsmith.core.learn.trainers.order import pass_order
 from tagsmith.core.learn.trainers.proximal import instantiated
 from tagsmith.core.learn.trainers.proximal.instantiated import GROWTH, PEAK, WEIGHTS, ProximalPlan, store_of
 from tagsmith.core.learn.trainers.proximal.proximal import (
+    BudgetReading,
     Level,
-    Reading,
     budget_factors,
     budget_threshold,
     levels_of,
@@ -181,7 +181,7 @@ class ProxGrad(Trainer):
         self.spec = spec
         given = DEFAULT_STRENGTH if spec.strength is None else spec.strength
         self._strength = given if spec.budget is None else None
-        self._reading = Reading(spec.rank == "scaled", spec.shrink == "scaled")
+        self._reading = BudgetReading(spec.rank == "scaled", spec.shrink == "scaled")
         self._l1 = (spec.l1 if spec.l1 is not None else DEFAULT_L1) if spec.groups == "sparse-group" else 0.0
         self._l2 = (spec.l2 if spec.l2 is not None else DEFAULT_L2) if spec.groups == "elastic-net" else 0.0
         self._layout_of: GroupLayout | None = None

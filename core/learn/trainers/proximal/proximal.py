@@ -10,7 +10,7 @@ are applied in sequence, inner groups before the groups that contain them (secti
 proximity operator of the whole sum (Jenatton et al. 2010). For other overlaps it is not, and no closed form is known.
 
 A budget B sets the threshold tau: groups are ranked, and tau is the mean of the B-th and the next. The paper ranks by
-|w_m| and then applies Eq. 14, which subtracts tau d_m. With d_m > 1, this can leave far fewer than B groups. `Reading`
+|w_m| and then applies Eq. 14, which subtracts tau d_m. With d_m > 1, this can leave far fewer than B groups. `BudgetReading`
 has the ways to resolve this.
 """
 
@@ -47,7 +47,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BudgetReading:
     """How a budget ranks groups, by |w_m| or |w_m| / d_m, and how it shrinks them, by tau or tau d_m.
 
     If d_m enters both or neither, exactly `budget` groups remain. Ranking by |w_m| and shrinking by tau d_m is the text
@@ -140,7 +140,7 @@ def strength_factors(levels: Sequence[Level], squares: Array, threshold: float) 
     return factors
 
 
-def budget_factors(levels: Sequence[Level], squares: Array, budget: int, reading: Reading) -> Array:
+def budget_factors(levels: Sequence[Level], squares: Array, budget: int, reading: BudgetReading) -> Array:
     """Return the combined factors of the steps of all sets for a budget of groups.
 
     Every set has its own threshold. The budget is divided among the sets by rank, ignoring overlaps: each set gets the
