@@ -10,8 +10,8 @@ are applied in sequence, inner groups before the groups that contain them (secti
 proximity operator of the whole sum (Jenatton et al. 2010). For other overlaps it is not, and no closed form is known.
 
 A budget B sets the threshold tau: groups are ranked, and tau is the mean of the B-th and the next. The paper ranks by
-|w_m| and then applies Eq. 14, which subtracts tau d_m. With d_m > 1, this can leave far fewer than B groups. `BudgetReading`
-has the ways to resolve this.
+|w_m| and then applies Eq. 14, which subtracts tau d_m. With d_m > 1, this can leave far fewer than B groups.
+`BudgetReading` has the ways to resolve this.
 """
 
 from collections.abc import Sequence
