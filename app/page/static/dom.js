@@ -62,6 +62,14 @@ addEventListener("pointerdown", ({ target }) => { pressed = target; }, true);
 // The click follows the release in the same task.
 for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(released), true);
 
+let clicked;
+addEventListener("click", ({ target }) => { clicked = target.closest?.("[data-key]")?.dataset.key; }, true);
+
+/** Return the `data-key` of what has the focus or, if its surroundings were drawn again since, of what was clicked. */
+export function activeKey() {
+  return document.activeElement?.dataset?.key ?? clicked;
+}
+
 /** @param {ParentNode} within @param {string} key */
 export function focusKey(within, key) {
   [...within.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();

@@ -1,10 +1,10 @@
 // Modal dialogs.
 
-import { focusKey, h } from "../dom.js";
+import { activeKey, focusKey, h } from "../dom.js";
 
 /** Show a dialog until it is closed, and remove it. Returns the value of the button that closed it. */
 export async function opened(dialog) {
-  const key = document.activeElement?.dataset?.key;
+  const key = activeKey();
   document.body.append(dialog);
   dialog.showModal();
   dialog.querySelector("input:not([type=checkbox])")?.select();
