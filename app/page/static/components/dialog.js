@@ -10,8 +10,9 @@ export async function opened(dialog) {
   dialog.querySelector("input:not([type=checkbox])")?.select();
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   dialog.remove();
-  // What opened it may have been drawn again meanwhile: then the browser does not find it.
-  if (key !== undefined) focusKey(document, key);
+  // What opened it may have been drawn again meanwhile: then the browser does not find it. The event comes some time
+  // after the browser has given the focus back: whatever has got it since keeps it.
+  if (key !== undefined && document.activeElement === document.body) focusKey(document, key);
   return dialog.returnValue;
 }
 
