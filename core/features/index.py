@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
+from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hash_table import Table, capacity_for, empty_cells, find, insert
 from tagsmith.core.base.hashing import fnv1a, murmur_finish
 from tagsmith.core.base.jit import inlined, kernel, readonly
@@ -35,7 +36,7 @@ class Slots(NamedTuple):
     columns: NDArray[np.int32]  # (slots,)
     anchors: NDArray[np.int32]  # (slots,) what the row is relative to: _TOKEN, _START or _END
     outside: NDArray[np.int32]  # (slots, 2 * MAX_ROW) codes of the positions before a sentence, then after it
-    skipped: int  # tokens without features at the start of a sentence: 1 for label pairs, else 0
+    skipped: int  # tokens without features at the start: 1 for label pairs, -1 if the root before it has some
 
 
 # What a row is relative to.
@@ -57,21 +58,24 @@ def code_at(slots: Slots, s: int, codes: NDArray[np.int32], begin: int, end: int
 
 def slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
     """Pack the templates of single labels for kernels. `vocabularies` are those of the columns."""
-    return _packed(features, features.unigrams, features.slots, vocabularies, 0)
+    if features.structure == "tree":
+        raise Invalid("Templates over arcs apply to trees, not to labels.", code="invalid_spec")
+    return packed(features, features.unigrams, features.slots, vocabularies, 0)
 
 
 def edge_slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> Slots:
     """Pack the templates of label pairs for kernels."""
-    return _packed(features, features.rich, features.edge_slots, vocabularies, 1)
+    return packed(features, features.rich, features.edge_slots, vocabularies, 1)
 
 
-def _packed(
+def packed(
     features: Features,
     templates: tuple[Template, ...],
     slots: tuple[tuple[ResolvedSlot, ...], ...],
     vocabularies: Sequence[Vocabulary],
     skipped: int,
 ) -> Slots:
+    """Pack templates over tokens for kernels."""
     flat = [(template, place) for template, places in zip(templates, slots, strict=True) for place in places]
     outside = [_outside(template, place, features, vocabularies) for template, place in flat]
     return Slots(
@@ -110,13 +114,14 @@ def _rotated(x: np.uint64, r: int) -> np.uint64:
 
 
 @inlined
-def _finished(h: np.uint64) -> np.uint64:
+def finished(h: np.uint64) -> np.uint64:
+    """Make a key of a hash into which all values are mixed."""
     h = murmur_finish(h)
     return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty cell
 
 
 @inlined
-def _mixed(h: np.uint64, code: Any) -> np.uint64:
+def mixed(h: np.uint64, code: Any) -> np.uint64:
     """Mix the code of a value into the hash."""
     k = np.uint64(code) * _C1
     k = _rotated(k, 31) * _C2
@@ -135,8 +140,8 @@ def feature_key(
         code = code_at(slots, s, codes, begin, end, token)
         if code == UNKNOWN:
             return np.uint64(0)
-        h = _mixed(h, code)
-    return _finished(h)
+        h = mixed(h, code)
+    return finished(h)
 
 
 @kernel
@@ -147,8 +152,8 @@ def _keys(
     for i in range(templates.shape[0]):
         h = slots.seeds[templates[i]]
         for k in range(starts[i], starts[i + 1]):
-            h = _mixed(h, np.int64(values[k]))
-        keys[i] = _finished(h)
+            h = mixed(h, np.int64(values[k]))
+        keys[i] = finished(h)
 
 
 def keys_of(

@@ -19,8 +19,10 @@ from tagsmith.core.features.resolved import (
     ExistingWeights,
     Features,
     ResolvedSlot,
+    Structure,
 )
 from tagsmith.core.features.templates.template import (
+    ARC_COLUMNS,
     MAX_TEMPLATES,
     Anchor,
     Slot,
@@ -41,8 +43,14 @@ def restored(record: dict[str, Any]) -> Features:
         raise ValueError(f"There are more than {MAX_TEMPLATES} templates.")
     templates = tuple(_restored_template(*each) for each in record["templates"])
     derived = {str(name): _COLUMN.validate_python(each) for name, each in record["derived"]}
-    names, independent = [str(name) for name in record["names"]], record["structure"] == "independent"
-    return resolve_features(templates, derived, names, int(record["cutoff"]), independent=independent)
+    names, structure = [str(name) for name in record["names"]], record["structure"]
+    if structure not in get_args(Structure):
+        raise ValueError("The structure of the features is unknown.")
+    if structure == "tree" and not all(template.over_arcs for template in templates):
+        raise ValueError("The features of trees need templates over arcs.")
+    if structure != "tree" and any(template.slots and template.over_arcs for template in templates):
+        raise ValueError("Only the features of trees have templates over arcs.")
+    return resolve_features(templates, derived, names, int(record["cutoff"]), structure=structure)
 
 
 def _restored_template(kind: Any, literals: Any, slots: Any, syntax: Any) -> Template:
@@ -78,7 +86,7 @@ def only(features: Features, kept: Collection[Template]) -> Features:
         features.names,
         features.cutoff,
         weights=features.weights,
-        independent=features.independent,
+        structure=features.structure,
     )
 
 
@@ -89,7 +97,7 @@ def resolve_features(
     cutoff: int,
     *,
     weights: ExistingWeights = ALL_WEIGHTS,
-    independent: bool = False,
+    structure: Structure = "chain",
 ) -> Features:
     """Number every column that the templates name, or raise Invalid that lists the missing ones.
 
@@ -101,7 +109,7 @@ def resolve_features(
         {name: each for name, each in derived.items() if not isinstance(each, Derived)},
     )
     found.check(templates)
-    if independent:
+    if structure == "independent":
         templates = tuple(template for template in templates if template.kind == "U")
     bag_templates = tuple(filter(found.is_over_bag, templates))
     templates = tuple(template for template in templates if not found.is_over_bag(template))
@@ -110,12 +118,14 @@ def resolve_features(
     # In the order of the spec, then columns made for a slot: numbers do not depend on the order of the templates.
     order = {name: i for i, name in enumerate(derived)}
     names = sorted(derivations, key=lambda name: order.get(name, len(order)))
-    used = {slot.column for template in templates for slot in template.slots}
+    used = {slot.column for template in templates for slot in template.slots if slot.anchor != "arc"}
     matched = [name for name in found.matched if name in used]
     width = max(found.corpus_columns(templates, bags), default=0) + 1
     numbers = {name: width + i for i, name in enumerate([*names, *matched])}
 
     def resolve(slot: Slot) -> ResolvedSlot:
+        if slot.anchor == "arc":
+            return ResolvedSlot(slot, ARC_COLUMNS.index(str(slot.column)))
         if slot.column in found.matched:
             return ResolvedSlot(slot, numbers[str(slot.column)])
         derivation = found.derivation(slot, outside=False)
@@ -134,7 +144,7 @@ def resolve_features(
         edge_slots=tuple(tuple(map(resolve, t.slots)) for t in templates if t.kind == "B" and t.slots),
         cutoff=cutoff,
         weights=weights,
-        independent=independent,
+        structure=structure,
     )
 
 
@@ -200,7 +210,7 @@ class _Columns:
         made: dict[str, Derivation] = {}
         for template in templates:
             for slot in template.slots:
-                if slot.column not in self.matched:
+                if slot.anchor != "arc" and slot.column not in self.matched:
                     derivation = self.derivation(slot, outside=template.syntax == "wapiti")
                     if derivation.steps:
                         made.setdefault(slot.source, derivation)
@@ -211,6 +221,8 @@ class _Columns:
         read = {bag.derivation.of for bag in bags if bag.derivation is not None}
         for template in templates:
             for slot in template.slots:
+                if slot.anchor == "arc":
+                    continue
                 if slot.column in self.matched:
                     read.add(self.matched[str(slot.column)].of)
                 else:
@@ -219,7 +231,8 @@ class _Columns:
 
     def described(self, templates: Sequence[Template]) -> list[str]:
         """The derived columns that templates need, in the order of the spec."""
-        used = {name for t in templates for slot in t.slots for name in self.steps(slot.column)}
+        slots = (slot for template in templates for slot in template.slots if slot.anchor != "arc")
+        used = {name for slot in slots for name in self.steps(slot.column)}
         return [name for name in self.derived if name in used]
 
     def is_over_bag(self, template: Template) -> bool:
@@ -262,6 +275,8 @@ class _Columns:
     def _reasons_of(self, template: Template) -> Iterator[str]:
         alone = len(template.slots) == 1 and template.kind == "U"
         for slot in template.slots:
+            if slot.anchor == "arc":
+                continue
             if self._is_bag(slot.column) and not (alone and slot.plain and slot.anchor == "token"):
                 yield f"Column {slot.column!r} has any number of values per token. Use it alone in a U template."
             if isinstance(slot.column, int):

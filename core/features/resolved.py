@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tagsmith.core.base.regex import MAX_TEXT
 from tagsmith.core.features.columns.derived import Derived
@@ -42,6 +42,10 @@ class Derivation:
             present = iter(step.values([value for value in values if value is not None]))
             values = [None if value is None else next(present) for value in values]
         return values
+
+
+#: What is predicted: a sequence of labels, each label on its own, or a tree of arcs between words.
+Structure = Literal["chain", "independent", "tree"]
 
 
 class ResolvedSlot(NamedTuple):
@@ -119,7 +123,12 @@ class Features:
     edge_slots: tuple[tuple[ResolvedSlot, ...], ...]
     cutoff: int
     weights: ExistingWeights
-    independent: bool  # label every token on its own
+    structure: Structure
+
+    @property
+    def independent(self) -> bool:
+        """Whether every token is labelled on its own."""
+        return self.structure == "independent"
 
     @property
     def columns(self) -> int:
@@ -170,5 +179,5 @@ class Features:
                 for name, each in (*self.described, *self.matched)
             ],
             "cutoff": self.cutoff,
-            "structure": "independent" if self.independent else "chain",
+            "structure": self.structure,
         }

@@ -13,7 +13,7 @@ from tagsmith.core.features.columns.matched.kinds import AnyColumn
 from tagsmith.core.features.columns.matched.lexicon_base import LexiconBase
 from tagsmith.core.features.presets import PRESETS, Preset
 from tagsmith.core.features.resolve import resolve_features
-from tagsmith.core.features.resolved import ExistingWeights, Features
+from tagsmith.core.features.resolved import ExistingWeights, Features, Structure
 from tagsmith.core.features.templates import short
 from tagsmith.core.features.templates.crfpp import parse_crfpp
 from tagsmith.core.features.templates.template import MAX_TEMPLATES, Template
@@ -46,9 +46,11 @@ class FeatureSpec(Spec):
     `derived` defines columns computed from others, such as suffixes. Features that occur less often than `cutoff` in
     the training corpus are dropped. `pairs: "seen"` gives a weight only to attributes and labels that occur together
     there. `structure: "independent"` labels every token on its own (maximum entropy) and ignores label-bigram (`B`)
-    templates. `select` keeps only the best templates.
+    templates. `structure: "tree"` finds the head of every token: its templates are over arcs, such as
+    `["head.word", "modifier.word", "direction"]`. `select` keeps only the best templates.
     """
 
+    structure: Structure = "chain"
     syntax: Literal["crf++", "wapiti"] = "crf++"
     templates: _Templates | None = None
     preset: Preset | None = None
@@ -57,7 +59,6 @@ class FeatureSpec(Spec):
     pairs: Literal["all", "seen"] = "all"
     transitions: Literal["all", "seen"] | None = None
     min_frequency: Annotated[float, Field(ge=0, le=1e9)] = 0.0
-    structure: Literal["chain", "independent"] = "chain"
     select: InformationGain | None = None
 
     @field_validator("templates")
@@ -71,7 +72,9 @@ class FeatureSpec(Spec):
             raise ValueError(f"There are too many templates. Use at most {MAX_TEMPLATES}.")
         if templates is not None:
             try:
-                _parse_templates(templates, info.data.get("syntax", "crf++"))
+                _parse_templates(
+                    templates, info.data.get("syntax", "crf++"), info.data.get("structure", "chain")
+                )
             except Invalid as error:
                 # Line numbers are relative to the templates, so point to the field that contains them.
                 faults = [
@@ -87,6 +90,8 @@ class FeatureSpec(Spec):
             raise ValueError("Give templates or a preset, not both.")
         if self.syntax != "crf++" and not isinstance(self.templates, str):
             raise ValueError(f"Syntax {self.syntax!r} needs templates given as text.")
+        if self.structure == "tree" and not isinstance(self.templates, list):
+            raise ValueError('Trees need a list of templates, such as [["head.word", "modifier.word"]].')
         return self
 
     @property
@@ -99,7 +104,7 @@ class FeatureSpec(Spec):
         names = [str(i) for i in range(columns)] if isinstance(columns, int) else list(columns)
         derived = dict(self.derived)
         if self.templates is not None:
-            templates = _parse_templates(self.templates, self.syntax)
+            templates = _parse_templates(self.templates, self.syntax, self.structure)
         elif not names:
             templates = self._attribute_templates()
         else:
@@ -111,7 +116,7 @@ class FeatureSpec(Spec):
             names,
             self.cutoff,
             weights=self.weights,
-            independent=self.structure == "independent",
+            structure=self.structure,
         )
 
     @property
@@ -133,9 +138,9 @@ class FeatureSpec(Spec):
         return parse_crfpp("B")
 
 
-def _parse_templates(templates: str | list[Any], syntax: str) -> tuple[Template, ...]:
+def _parse_templates(templates: str | list[Any], syntax: str, structure: Structure) -> tuple[Template, ...]:
     if isinstance(templates, list):
-        return short.parse_short(templates)
+        return short.parse_short(templates, arcs=structure == "tree")
     return parse_wapiti(templates) if syntax == "wapiti" else _crfpp(templates)
 
 

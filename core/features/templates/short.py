@@ -9,10 +9,14 @@ features.
 
 An object with `grams` makes many templates, the n-grams of a window (see `grams.py`), each followed by the places of
 `join`.
+
+In templates over arcs, a place is `head.word[-1]`, `modifier.word`, `between.word` (any token between the two), or a
+column of the arc itself: `direction` or `distance`. A template has at most one place between.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from tagsmith.core.base.errors import Fault
@@ -21,7 +25,10 @@ from tagsmith.core.features.templates import grams
 from tagsmith.core.features.templates.grams import EntryError, parse_generator
 from tagsmith.core.features.templates.lines import distinct
 from tagsmith.core.features.templates.template import (
+    ARC_ANCHORS,
+    ARC_COLUMNS,
     MAX_TEMPLATES,
+    Anchor,
     Slot,
     Template,
     checked,
@@ -29,6 +36,8 @@ from tagsmith.core.features.templates.template import (
 )
 
 _PLACE = re.compile(rf"({grams.COLUMN})(?:\[(@)?([+-]?\d{{1,4}})\])?")
+#: Where a place of an arc is.
+_SIDES: dict[str, Anchor] = {"head": "head", "modifier": "modifier", "between": "between"}
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _KINDS: dict[bool | str, tuple[Literal["U", "B"], ...]] = {False: ("U",), True: ("B",), "both": ("U", "B")}
 
@@ -64,13 +73,16 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def parse_short(entries: Sequence[Any]) -> tuple[Template, ...]:
-    """Parse the entries, or raise Invalid with a JSON pointer, relative to the list, to each invalid entry."""
+def parse_short(entries: Sequence[Any], *, arcs: bool = False) -> tuple[Template, ...]:
+    """Parse the entries, or raise Invalid with a JSON pointer, relative to the list, to each invalid entry.
+
+    `arcs`: the templates are over arcs, not over tokens.
+    """
     templates: list[Template] = []
     faults: list[Fault] = []
     for number, entry in enumerate(entries):
         try:
-            templates += _parse(entry)
+            templates += _parse(entry, _arc_slot if arcs else _slot)
         except EntryError as error:
             faults.append(Fault(str(error), pointer=f"/{number}{error.where}"))
         if len(templates) > _MOST_READ:
@@ -84,13 +96,13 @@ def parse_short(entries: Sequence[Any]) -> tuple[Template, ...]:
     return distinct(templates, faults, 'Give at least one, such as ["word[0]"].')
 
 
-def _parse(entry: Any) -> list[Template]:
+def _parse(entry: Any, slot: Callable[[Any, str], Slot]) -> list[Template]:
     if isinstance(entry, str):
-        return _templates([_slot(entry, "")], False, None)
+        return _templates([slot(entry, "")], False, None)
     if isinstance(entry, list):
         if not entry:
             raise EntryError('The join is empty. Write the pair of labels by itself as {"edge": true}.')
-        return _templates([_slot(place, f"/{i}") for i, place in enumerate(entry)], False, None)
+        return _templates([slot(place, f"/{i}") for i, place in enumerate(entry)], False, None)
     if not isinstance(entry, dict):
         raise EntryError("A template is a place, a list of places, or an object with join, edge and name.")
     generates = "grams" in entry
@@ -102,6 +114,12 @@ def _parse(entry: Any) -> list[Template]:
                 + (", unless it has grams." if key in grams.FIELDS else "."),
                 pointer((key,)),
             )
+    if slot is _arc_slot and (generates or entry.get("edge")):
+        raise EntryError("Templates over arcs have no edge and no grams.", "/grams" if generates else "/edge")
+    return _parse_object(entry, slot, generates)
+
+
+def _parse_object(entry: dict[str, Any], slot: Callable[[Any, str], Slot], generates: bool) -> list[Template]:
     join, edge, name = entry.get("join", []), entry.get("edge", False), entry.get("name")
     if not isinstance(join, list):
         raise EntryError("join must be a list of places.", "/join")
@@ -111,7 +129,7 @@ def _parse(entry: Any) -> list[Template]:
         raise EntryError("A name has 1 to 200 characters and no control character.", "/name")
     if not join and edge is not True and name is None and not generates:
         raise EntryError("An empty join needs a name, unless edge is true.", "/join")
-    places = [_slot(place, f"/join/{i}") for i, place in enumerate(join)]
+    places = [slot(place, f"/join/{i}") for i, place in enumerate(join)]
     if not generates:
         return _templates(places, edge, name)
     return [
@@ -138,8 +156,28 @@ def _slot(place: Any, where: str) -> Slot:
     return Slot(row, number, "end") if row < 0 else Slot(row - 1, number, "start")
 
 
+def _arc_slot(place: Any, where: str) -> Slot:
+    if place in ARC_COLUMNS:
+        return Slot(0, place, "arc")
+    anchor, dot, rest = place.partition(".") if isinstance(place, str) else ("", "", "")
+    if not dot or anchor not in _SIDES:
+        raise EntryError(
+            "A place of an arc is head.word[-1], modifier.word, between.word, direction or distance.", where
+        )
+    found = _slot(rest, where)
+    if found.anchor != "token":
+        raise EntryError(
+            "A place of an arc has an offset from head or modifier, such as head.word[-1].", where
+        )
+    return replace(found, anchor=_SIDES[anchor])
+
+
 def print_place(slot: Slot) -> str:
     """Format a slot as a place of the short form."""
+    if slot.anchor == "arc":
+        return str(slot.column)
+    if slot.anchor in ARC_ANCHORS:
+        return f"{slot.anchor}.{slot.column}" + (f"[{slot.row}]" if slot.row else "")
     if slot.anchor == "token":
         return f"{slot.column}[{slot.row}]"
     return f"{slot.column}[@{slot.row + 1 if slot.anchor == 'start' else slot.row}]"

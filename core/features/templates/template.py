@@ -19,8 +19,13 @@ MAX_TEMPLATES = 4096
 MAX_SLOTS = 64
 
 Syntax = Literal["crf++", "wapiti", "short"]
-#: What a row is relative to: the current token, the first token of the sentence, or the position after the last.
-Anchor = Literal["token", "start", "end"]
+#: What a row is relative to: the current token, the first token of the sentence, or the position after the last. In
+#: templates over an arc: its head, its modifier, or each token between them. `arc` has columns of its own.
+Anchor = Literal["token", "start", "end", "head", "modifier", "between", "arc"]
+#: Anchors of templates over arcs.
+ARC_ANCHORS = ("head", "modifier", "between", "arc")
+#: The columns of an arc: which way the head is, and how many tokens away, in bins.
+ARC_COLUMNS = ("direction", "distance")
 #: What a slot takes from a value: the value, whether a regular expression matches it, or the match.
 Take = Literal["value", "test", "match"]
 
@@ -100,6 +105,11 @@ class Template:
         """The number of distances outside a sentence that have their own boundary value."""
         return WAPITI_REACH if self.syntax == "wapiti" else MAX_ROW
 
+    @property
+    def over_arcs(self) -> bool:
+        """Whether all places are those of an arc."""
+        return self.kind == "U" and all(slot.anchor in ARC_ANCHORS and slot.plain for slot in self.slots)
+
     def joined(self, values: Sequence[str]) -> str:
         """The name of the feature with these values in the slots."""
         pieces = [self.literals[0]]
@@ -128,11 +138,29 @@ def checked_row(row: int) -> int:
 
 
 def checked(template: Template) -> Template:
-    """Return `template`, or raise ValueError if it has too many slots or a NUL character."""
+    """Return `template`, or raise ValueError if it has too many slots, a NUL character or wrong places of arcs."""
     if len(template.slots) > MAX_SLOTS:
         raise ValueError(
             f"A template joins at most {MAX_SLOTS} values. This one joins {len(template.slots)}."
         )
     if any("\x00" in literal for literal in template.literals):
         raise ValueError("A template has a NUL character. Remove it.")
+    _check_arcs(template)
     return template
+
+
+def _check_arcs(template: Template) -> None:
+    """Raise ValueError if a template over arcs has places that its kernels cannot read."""
+    anchors = [slot.anchor for slot in template.slots]
+    if not set(anchors).isdisjoint(ARC_ANCHORS) and not template.over_arcs:
+        raise ValueError("A template is over arcs or over tokens, not both.")
+    if anchors.count("between") > 1:
+        raise ValueError("A template has at most one place between.")
+    for slot in template.slots:
+        # The root is one position before the sentence, so that rows reach one position less far.
+        if slot.anchor in ("head", "modifier") and abs(slot.row) >= MAX_ROW:
+            raise ValueError(f"Row {slot.row} is out of range. Use at most {MAX_ROW - 1} tokens either way.")
+        if slot.anchor in ("between", "arc") and slot.row:
+            raise ValueError("Only places of the head and of the modifier have an offset.")
+        if slot.anchor == "arc" and slot.column not in ARC_COLUMNS:
+            raise ValueError(f"An arc has no column {slot.column!r}. It has {' and '.join(ARC_COLUMNS)}.")

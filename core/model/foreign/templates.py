@@ -54,7 +54,7 @@ def model_of(
     """Build a model from the weights of texts, or raise CorruptModel."""
     columns = max((s.column for t in templates for s in t.slots if isinstance(s.column, int)), default=0) + 1
     names = [str(number) for number in range(columns)]
-    features = resolve_features(templates, {}, names, 1, independent=independent)
+    features = resolve_features(templates, {}, names, 1, structure="independent" if independent else "chain")
     singles, pairs = _rows(weighed, len(labels))
     values = _Values()
     parsed = _ParsedTexts(features.unigrams, features.slots, values).parse_all(weighed.texts, singles)

@@ -1,0 +1,473 @@
+"""Features of arcs between words, for dependency trees: an index like that of `index`, over pairs of tokens.
+
+A template joins values of the head, of the modifier, of the arc itself (direction, distance), and of the tokens between
+the two. It is split into these parts. The part of the head is hashed once per head and the part of the modifier once
+per modifier; only their combination is computed for every arc:
+
+    key = finish(mix(mix(mix(seed, head part), modifier part), arc part))
+
+A template over a token between makes one feature for each distinct value that occurs there.
+
+Look-ups dominate the cost, so a look-up is shared: if template u joins some of the values that t joins, then a feature
+of t can exist only if that of u does, because an occurrence of one is an occurrence of the other. Templates are looked
+up from short to long, and t only where its longest such u, its `parent`, was found.
+
+A sentence of n words has n * n possible arcs: word m = 1..n has the heads 0..n except itself, and 0 is the root. They
+are numbered by modifier, then by head.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagsmith.core.base import simd as v
+from tagsmith.core.base.arrays import Ids, Places
+from tagsmith.core.base.hash_table import Table, capacity_for, empty_cells, find, insert
+from tagsmith.core.base.hashing import fnv1a
+from tagsmith.core.base.jit import inlined, inner, kernel, readonly
+from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.columns.codes import UNKNOWN
+from tagsmith.core.features.index import Slots, TokenAttributes, feature_key, finished, mixed, packed
+from tagsmith.core.features.resolved import Features, ResolvedSlot
+from tagsmith.core.features.templates.template import ARC_COLUMNS, Template
+
+Keys = NDArray[np.uint64]
+
+_DIRECTION, _DISTANCE = (ARC_COLUMNS.index(name) for name in ("direction", "distance"))
+#: The first distance of each bin.
+DISTANCES = (1, 2, 3, 4, 5, 7, 11, 21)
+#: The values of the columns of an arc, in the order of their codes.
+ARC_VALUES = (
+    ("left", "right"),
+    tuple(
+        str(a) if b == a + 1 else f"{a}-{b - 1}" if b else f"{a}+"
+        for a, b in zip(DISTANCES, (*DISTANCES[1:], 0), strict=True)
+    ),
+)
+#: Rows that a look-up collects before they are copied: 16 MB.
+_BLOCK = 1 << 22
+_BINS = readonly(
+    np.searchsorted(np.array(DISTANCES), np.arange(DISTANCES[-1] + 1), side="right") - 1, np.int32
+)
+
+
+class ArcSlots(NamedTuple):
+    """The templates over arcs as arrays."""
+
+    seeds: Keys  # (templates,) the hash of the template's identity
+    heads: Slots  # the distinct parts of heads, each as a template
+    modifiers: Slots
+    head_parts: Ids  # (templates,) the part of the head, or -1
+    modifier_parts: Ids  # (templates,)
+    arc_parts: Ids  # (templates,) a bit for each column of the arc that the template joins
+    between: Ids  # (templates,) the column of the tokens between, or -1
+    parents: Ids  # (templates,) the template that must be found for this one to be found, or -1
+    order: Ids  # (templates,) parents before children
+
+
+@inlined
+def arc_of(h: int, m: int, n: int) -> int:
+    """Return the number of the arc from head h to modifier m of a sentence of n words."""
+    return (m - 1) * n + (h if h < m else h - 1)
+
+
+@inlined
+def arc_code(slots: ArcSlots, template: int, h: int, m: int) -> int:
+    """Return the joined code of the columns of the arc that a template uses; 0 if it uses none."""
+    used, code = slots.arc_parts[template], 0
+    if used & (1 << _DIRECTION):
+        code = 1 + (h > m)
+    if used & (1 << _DISTANCE):
+        code = 3 * (1 + _BINS[min(abs(h - m), _BINS.shape[0] - 1)]) + code
+    return int(code)
+
+
+@kernel
+def _most_rows(slots: ArcSlots, n: int) -> int:
+    """Return the most features that one arc of a sentence of n words can have."""
+    most = 0
+    for t in range(slots.between.shape[0]):
+        most += 1 if slots.between[t] < 0 else n
+    return most
+
+
+class ArcScratch(NamedTuple):
+    """Buffers for one sentence of up to `longest` words; N = longest + 1."""
+
+    heads: Keys  # (N * head parts,)
+    modifiers: Keys  # (modifier parts,) of the current modifier
+    keys: Keys  # (N,)
+    found: Ids  # (templates * N,) the row of each template at each head, or -1
+    between: Ids  # (N,) distinct codes between the head and the modifier
+    starts: Places  # (N + 1,) where the rows of each head begin
+    rows: Ids  # the rows of all arcs into the current modifier
+
+
+def arc_scratch(slots: ArcSlots, longest: int) -> ArcScratch:
+    """Allocate buffers."""
+    size, templates = longest + 1, len(slots.seeds)
+    return ArcScratch(
+        np.zeros(size * max(1, len(slots.heads.seeds)), np.uint64),
+        np.zeros(max(1, len(slots.modifiers.seeds)), np.uint64),
+        np.zeros(size, np.uint64),
+        np.zeros(templates * size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size + 1, np.int64),
+        np.zeros(size * _most_rows(slots, size), np.int32),
+    )
+
+
+@inner
+def hash_heads(slots: ArcSlots, codes: Ids, begin: int, end: int, s: ArcScratch) -> None:
+    """Hash the parts of all heads of a sentence. The root is the position before the first token."""
+    parts = slots.heads.seeds.shape[0]
+    for h in range(end - begin + 1):
+        for part in range(parts):
+            s.heads[h * parts + part] = feature_key(slots.heads, part, codes, begin, end, begin - 1 + h)
+
+
+@inner
+def hash_modifier(slots: ArcSlots, codes: Ids, begin: int, end: int, m: int, s: ArcScratch) -> None:
+    """Hash the parts of a modifier."""
+    for part in range(slots.modifiers.seeds.shape[0]):
+        s.modifiers[part] = feature_key(slots.modifiers, part, codes, begin, end, begin - 1 + m)
+
+
+@inlined
+def _key(slots: ArcSlots, template: int, h: int, m: int, s: ArcScratch) -> np.uint64:
+    """The hash of a template at an arc before `finished`, or 0 if it makes no feature there."""
+    key = slots.seeds[template]
+    part = slots.head_parts[template]
+    if part >= 0:
+        hashed = s.heads[h * slots.heads.seeds.shape[0] + part]
+        if hashed == np.uint64(0):
+            return np.uint64(0)
+        key = mixed(key, hashed)
+    part = slots.modifier_parts[template]
+    if part >= 0:
+        hashed = s.modifiers[part]
+        if hashed == np.uint64(0):
+            return np.uint64(0)
+        key = mixed(key, hashed)
+    code = arc_code(slots, template, h, m)
+    return mixed(key, code) if code else key
+
+
+@inlined
+def _codes_between(codes: Ids, column: int, begin: int, h: int, m: int, out: Ids) -> int:
+    """Write the distinct known codes of the tokens between head and modifier; return their number."""
+    count = 0
+    for token in range(begin + min(h, m), begin + max(h, m) - 1):
+        code, new = codes[column, token], codes[column, token] != UNKNOWN
+        for k in range(count):
+            new &= out[k] != code
+        if new:
+            out[count] = code
+            count += 1
+    return count
+
+
+@inner
+def find_rows(
+    slots: ArcSlots, cells: Keys, numbers: Ids, codes: Ids, begin: int, end: int, m: int, s: ArcScratch
+) -> None:
+    """Find the features of all arcs into a modifier. Those of head h are `s.rows[s.starts[h]:s.starts[h + 1]]`.
+
+    `cells` and `numbers` are the table. The parts of the heads are hashed already.
+    """
+    size, mask = end - begin + 1, np.uint64(cells.shape[0] - 1)
+    hash_modifier(slots, codes, begin, end, m, s)
+    for i in range(slots.order.shape[0]):
+        t = slots.order[i]
+        if slots.between[t] >= 0:
+            continue
+        parent = slots.parents[t]
+        for h in range(size):
+            key = np.uint64(0)
+            if h != m and (parent < 0 or s.found[parent * size + h] >= 0):
+                key = _key(slots, t, h, m, s)
+                key = finished(key) if key else key
+                v.prefetch(cells, np.int64(key & mask))
+            s.keys[h] = key
+        for h in range(size):
+            s.found[t * size + h] = find(cells, numbers, s.keys[h]) if s.keys[h] else -1
+    _emit(slots, cells, numbers, codes, begin, size, m, s)
+
+
+@inlined
+def _emit(
+    slots: ArcSlots, cells: Keys, numbers: Ids, codes: Ids, begin: int, size: int, m: int, s: ArcScratch
+) -> None:
+    """Write the rows of all arcs into a modifier: those of each template, then those of tokens between."""
+    count = 0
+    for h in range(size):
+        s.starts[h] = count
+        if h == m:
+            continue
+        for t in range(slots.seeds.shape[0]):
+            if slots.between[t] < 0 and s.found[t * size + h] >= 0:
+                s.rows[count] = s.found[t * size + h]
+                count += 1
+        for t in range(slots.seeds.shape[0]):
+            parent = slots.parents[t]
+            if slots.between[t] < 0 or (parent >= 0 and s.found[parent * size + h] < 0):
+                continue
+            key = _key(slots, t, h, m, s)
+            if key:
+                for k in range(_codes_between(codes, slots.between[t], begin, h, m, s.between)):
+                    row = find(cells, numbers, finished(mixed(key, s.between[k])))
+                    if row >= 0:
+                        s.rows[count] = row
+                        count += 1
+    s.starts[size] = count
+
+
+class _Growing(NamedTuple):
+    """A hash table of the features seen so far. The caller replaces it when it is half full."""
+
+    keys: Keys  # (cells,)
+    rows: Ids  # (cells,)
+    counts: Places  # (cells / 2,)
+    seen_at: Places  # (cells / 2,) the first occurrence, as modifier token * templates + template
+    between_at: Ids  # (cells / 2,) the code between of the first occurrence; UNKNOWN if the template has none
+
+
+@kernel
+def _collect(
+    slots: ArcSlots, codes: Ids, offsets: Places, heads: Ids, table: _Growing, at: Places, size: int,
+    s: ArcScratch,
+) -> int:  # fmt: skip
+    """Number the features of the gold arcs from `at` on, until the table may be more than half full.
+
+    `at` is the next sentence and its next modifier. `size` features have numbers already. Returns the new size.
+    """
+    templates = slots.seeds.shape[0]
+    while at[0] < offsets.shape[0] - 1:
+        begin, end = offsets[at[0]], offsets[at[0] + 1]
+        most = _most_rows(slots, end - begin)
+        hash_heads(slots, codes, begin, end, s)
+        while at[1] <= end - begin:
+            if 2 * (size + most) > table.keys.shape[0]:
+                return size
+            m = at[1]
+            hash_modifier(slots, codes, begin, end, m, s)
+            h = heads[begin + m - 1]
+            for t in range(templates):
+                key = _key(slots, t, h, m, s)
+                if not key:
+                    continue
+                place = (begin + m - 1) * templates + t
+                if slots.between[t] < 0:
+                    size = _count(table, finished(key), place, UNKNOWN, size)
+                    continue
+                for k in range(_codes_between(codes, slots.between[t], begin, h, m, s.between)):
+                    code = s.between[k]
+                    size = _count(table, finished(mixed(key, code)), place, code, size)
+            at[1] += 1
+        at[0], at[1] = at[0] + 1, 1
+    return size
+
+
+@inlined
+def _count(table: _Growing, key: np.uint64, place: int, between: int, size: int) -> int:
+    """Count a feature, as a new one if it was not seen before. Return the number of features."""
+    mask = np.uint64(table.keys.shape[0] - 1)
+    cell = key & mask
+    while table.keys[cell] != np.uint64(0) and table.keys[cell] != key:
+        cell = (cell + np.uint64(1)) & mask
+    if table.keys[cell] == np.uint64(0):
+        table.keys[cell] = key
+        table.rows[cell] = size
+        table.counts[size], table.seen_at[size], table.between_at[size] = 0, place, between
+        size += 1
+    table.counts[table.rows[cell]] += 1
+    return size
+
+
+@kernel
+def _rehash(keys: Keys, rows: Ids, new_keys: Keys, new_rows: Ids) -> None:
+    for cell in range(keys.shape[0]):
+        if keys[cell] != np.uint64(0):
+            insert(new_keys, new_rows, keys[cell], rows[cell])
+
+
+class _Block(NamedTuple):
+    """Where a look-up writes. The caller empties `rows` when the next modifier may not fit."""
+
+    starts: Places  # (arcs + 1,) where the rows of each arc begin, within its block
+    rows: Ids
+    at: Places  # (3,) the next sentence, its next modifier, and the arcs before it
+
+
+@kernel
+def _look_up(
+    slots: ArcSlots, cells: Keys, numbers: Ids, codes: Ids, offsets: Places, s: ArcScratch, block: _Block
+) -> int:
+    """Write the rows of all arcs from `block.at` on, until the block is full; return their number."""
+    at, count = block.at, 0
+    while at[0] < offsets.shape[0] - 1:
+        begin, end = offsets[at[0]], offsets[at[0] + 1]
+        n = end - begin
+        hash_heads(slots, codes, begin, end, s)
+        while at[1] <= n:
+            m = at[1]
+            if count + n * _most_rows(slots, n) > block.rows.shape[0]:
+                return count
+            find_rows(slots, cells, numbers, codes, begin, end, m, s)
+            for h in range(n + 1):
+                if h != m:
+                    block.starts[at[2] + arc_of(h, m, n)] = count + s.starts[h]
+            for k in range(s.starts[n + 1]):
+                block.rows[count + k] = s.rows[k]
+            count += s.starts[n + 1]
+            at[1] += 1
+        at[0], at[1], at[2] = at[0] + 1, 1, at[2] + n * n
+    return count
+
+
+@dataclass(frozen=True, eq=False)
+class ArcIndex:
+    """The features of gold arcs, numbered by frequency."""
+
+    slots: ArcSlots
+    table: Table
+    keys: Keys  # (attributes,)
+    counts: Places  # (attributes,)
+    seen_at: Places  # (attributes,) the first occurrence, as modifier token * templates + template
+    between_at: Ids  # (attributes,) its code between; UNKNOWN if its template has none
+
+    @property
+    def size(self) -> int:
+        return len(self.keys)
+
+    def look_up(self, codes: Ids, offsets: Places) -> TokenAttributes:
+        """Find the attributes of all arcs of a corpus."""
+        lengths = np.diff(offsets)
+        s = arc_scratch(self.slots, int(lengths.max(initial=0)))
+        arcs = int((lengths * lengths).sum())
+        block = _Block(
+            np.zeros(arcs + 1, np.int64),
+            np.empty(max(_BLOCK, s.rows.size), np.int32),
+            np.array([0, 1, 0], np.int64),
+        )
+        pieces, total, cells, numbers = list[Ids](), 0, self.table.keys, self.table.rows
+        while block.at[0] < lengths.size:
+            first = _arc_at(block.at, lengths)
+            count = _look_up(self.slots, cells, numbers, codes, offsets, s, block)
+            block.starts[first : _arc_at(block.at, lengths)] += total
+            pieces.append(block.rows[:count].copy())
+            total += count
+        block.starts[-1] = total
+        flat = np.concatenate([np.empty(0, np.int32), *pieces])
+        return TokenAttributes(readonly(block.starts, np.int64), readonly(flat, np.int32))
+
+
+def _arc_at(at: Places, lengths: Places) -> int:
+    """Return the number of the first arc that a look-up has not reached."""
+    sentence, modifier, before = at.tolist()
+    return int(before if sentence == lengths.size else before + (modifier - 1) * lengths[sentence])
+
+
+def build_arcs(slots: ArcSlots, codes: Ids, offsets: Places, heads: Ids, cutoff: int) -> ArcIndex:
+    """Number the features that occur at least `cutoff` times at gold arcs."""
+    longest = int(np.max(np.diff(offsets), initial=0))
+    table = _empty(capacity_for(max(int(offsets[-1]), _most_rows(slots, longest))))
+    s, size, at = arc_scratch(slots, longest), 0, np.array([0, 1], np.int64)
+    while True:
+        size = _collect(slots, codes, offsets, readonly(heads, np.int32), table, at, size, s)
+        if at[0] == len(offsets) - 1:
+            break
+        table = _grown(table)
+    keys, filled = np.zeros(size, np.uint64), table.keys != 0
+    keys[table.rows[filled]] = table.keys[filled]
+    counts = table.counts[:size]
+    order = np.argsort(-counts, kind="stable")
+    order = order[: int(np.searchsorted(-counts[order], -cutoff, side="right"))]
+    return ArcIndex(
+        slots,
+        Table.of(keys[order]),
+        keys[order],
+        counts[order],
+        table.seen_at[order],
+        table.between_at[order],
+    )
+
+
+def _empty(capacity: int) -> _Growing:
+    keys, rows = empty_cells(capacity)
+    half = capacity // 2
+    return _Growing(keys, rows, np.zeros(half, np.int64), np.zeros(half, np.int64), np.zeros(half, np.int32))
+
+
+def _grown(table: _Growing) -> _Growing:
+    """A table with the same features and twice the cells."""
+    grown = _empty(2 * len(table.keys))
+    _rehash(table.keys, table.rows, grown.keys, grown.rows)
+    used = len(table.counts)
+    grown.counts[:used], grown.seen_at[:used] = table.counts, table.seen_at
+    grown.between_at[:used] = table.between_at
+    return grown
+
+
+def arc_slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> ArcSlots:
+    """Pack the templates over arcs for kernels."""
+    templates = features.unigrams
+    parts = [_parts(places) for places in features.slots]
+    heads, modifiers = (_numbered([each[side] for each in parts]) for side in ("head", "modifier"))
+    joins = [frozenset(places) for places in features.slots]
+    return ArcSlots(
+        seeds=readonly(np.array([fnv1a(t.identity) for t in templates], np.uint64), np.uint64),
+        heads=_packed_parts(features, heads, vocabularies),
+        modifiers=_packed_parts(features, modifiers, vocabularies),
+        head_parts=_ids([heads.get(each["head"], -1) for each in parts]),
+        modifier_parts=_ids([modifiers.get(each["modifier"], -1) for each in parts]),
+        arc_parts=_ids([sum(1 << place.column for place in set(each["arc"])) for each in parts]),
+        between=_ids([each["between"][0].column if each["between"] else -1 for each in parts]),
+        parents=_ids(_parents(joins, parts)),
+        order=_ids(sorted(range(len(templates)), key=lambda t: (len(joins[t]), t))),
+    )
+
+
+_Part = tuple[ResolvedSlot, ...]
+
+
+def _parts(places: Sequence[ResolvedSlot]) -> dict[str, _Part]:
+    """Split the places of a template by their anchors."""
+    found: dict[str, _Part] = {"head": (), "modifier": (), "between": (), "arc": ()}
+    for place in places:
+        found[place.slot.anchor] += (place,)
+    return found
+
+
+def _numbered(parts: Sequence[_Part]) -> dict[_Part, int]:
+    """Number the distinct parts that are not empty."""
+    return {part: i for i, part in enumerate(dict.fromkeys(part for part in parts if part))}
+
+
+def _packed_parts(features: Features, parts: dict[_Part, int], vocabularies: Sequence[Vocabulary]) -> Slots:
+    """Pack parts as templates of one token."""
+    templates, slots = [], []
+    for part in parts:
+        own = tuple(ResolvedSlot(replace(place.slot, anchor="token"), place.column) for place in part)
+        # The text of a part has its offsets: unlike in templates of chains, they tell features apart.
+        literals = ("", *(f"[{place.slot.row}]" for place in own))
+        templates.append(Template("U", literals, tuple(place.slot for place in own), "short"))
+        slots.append(own)
+    # The root has features too. It is the position before the first token.
+    return packed(features, tuple(templates), tuple(slots), vocabularies, -1)
+
+
+def _parents(joins: Sequence[frozenset[ResolvedSlot]], parts: Sequence[dict[str, _Part]]) -> list[int]:
+    """For each template, find the longest other one that joins only some of its places; -1 if there is none."""
+    found = []
+    for join in joins:
+        smaller = [u for u, other in enumerate(joins) if other < join and not parts[u]["between"]]
+        found.append(max(smaller, key=lambda u: (len(joins[u]), -u), default=-1))
+    return found
+
+
+def _ids(values: Sequence[int]) -> Ids:
+    return readonly(np.array(values, np.int32), np.int32)
