@@ -1,6 +1,7 @@
 """A corpus: integer columns with a vocabulary and one id per token, and the offsets of sentences.
 
-Instead of columns, tokens may have bags of named attributes with values (see `bag`).
+Instead of columns, tokens may have bags of named attributes with values (see `bag`). Instead of labels, they may have
+heads and relations: the sentences are then dependency trees (see `trees`).
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,16 @@ from tagsmith.core.base.arrays import Ids, Places, ranges
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hashing import GOLDEN, splitmix64_of
 from tagsmith.core.base.jit import readonly
+from tagsmith.core.corpus import trees as tree_kernels
 from tagsmith.core.corpus.bag import Bag
 from tagsmith.core.corpus.labels import partial
 from tagsmith.core.corpus.text.tokenizer import Tokenizer
 from tagsmith.core.corpus.vocabulary import Vocabulary
+
+#: What is wrong with a corpus of trees where labels are needed.
+TREES_NOT_LABELS = (
+    "has dependency trees, which cannot be used for this yet. Upload it again with a field as `label`."
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -30,10 +37,29 @@ class Column:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", readonly(self.ids, np.int32))
 
+    def of_tokens(self, tokens: Places) -> "Column":
+        """Return the column of these tokens, with the same vocabulary."""
+        return Column(self.name, self.vocabulary, self.ids[tokens])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Trees:
+    """The dependency trees of all sentences."""
+
+    heads: Ids  # (tokens,) number of the head within its sentence, from 1; 0 for a root
+    relations: Column  # of each token to its head
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", readonly(self.heads, np.int32))
+
+    def of_tokens(self, tokens: Places) -> "Trees":
+        """Return the trees of whole sentences, given by their tokens."""
+        return Trees(self.heads[tokens], self.relations.of_tokens(tokens))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Corpus:
-    """Sentences of tokens. Tokens have attribute columns or bags of attributes and, if labelled, a label."""
+    """Sentences of tokens. Tokens have attribute columns or bags of attributes and, if labelled, a label or a head."""
 
     columns: tuple[Column, ...]
     labels: Column | None
@@ -45,6 +71,8 @@ class Corpus:
     weights: NDArray[np.float32] | None = None
     #: Whether labels may be left open, as `labels.partial` describes.
     partial: bool = False
+    #: The heads of the tokens, and their relations to them; a corpus with trees has no labels.
+    trees: Trees | None = None
 
     def __post_init__(self) -> None:
         """Check ids and offsets once: training kernels use them as indices without checks."""
@@ -62,10 +90,35 @@ class Corpus:
             raise ValueError(f"{self.weights.size} weights for {self.sentences} sentences")
         if self.bag is not None and self.bag.cells.tokens != self.tokens:
             raise ValueError(f"{self.bag.cells.tokens} bags for {self.tokens} tokens")
+        if self.trees is not None:
+            self._check_trees(self.trees)
+
+    def _check_trees(self, trees: Trees) -> None:
+        if self.labels is not None:
+            raise ValueError("a corpus has labels or trees, not both")
+        if trees.heads.shape != (self.tokens,):
+            raise ValueError(f"{trees.heads.size} heads for {self.tokens} tokens")
+        fault = tree_kernels.fault_in(trees.heads, self.offsets)
+        if fault is not None:
+            raise ValueError(f"the heads of sentence {fault} are not a tree")
 
     def every_column(self) -> tuple[Column, ...]:
-        """Return the attribute columns, then the labels if there are any."""
-        return self.columns if self.labels is None else (*self.columns, self.labels)
+        """Return the attribute columns, then the labels or the relations if there are any."""
+        last = self.trees.relations if self.trees is not None else self.labels
+        return self.columns if last is None else (*self.columns, last)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there is something to learn from: labels or trees."""
+        return self.labels is not None or self.trees is not None
+
+    def needed_labels(self) -> Column:
+        """Return the labels. Raises `Invalid` if the tokens have none."""
+        if self.labels is not None:
+            return self.labels
+        if self.trees is not None:
+            raise Invalid(f"The corpus {TREES_NOT_LABELS}", code="unlabelled_corpus")
+        raise Invalid("The corpus has no labels. Upload it with labels.", code="unlabelled_corpus")
 
     @property
     def names(self) -> list[str]:
@@ -90,15 +143,14 @@ class Corpus:
         np.cumsum(self.offsets[chosen + 1] - starts, out=offsets[1:])
         tokens = ranges(starts, self.offsets[chosen + 1])
         return Corpus(
-            tuple(Column(column.name, column.vocabulary, column.ids[tokens]) for column in self.columns),
-            None
-            if self.labels is None
-            else Column(self.labels.name, self.labels.vocabulary, self.labels.ids[tokens]),
+            tuple(column.of_tokens(tokens) for column in self.columns),
+            None if self.labels is None else self.labels.of_tokens(tokens),
             offsets,
             None if self.bag is None else Bag(self.bag.vocabulary, self.bag.cells.of_tokens(tokens)),
             self.tokenizer,
             None if self.weights is None else self.weights[chosen],
             self.partial,
+            None if self.trees is None else self.trees.of_tokens(tokens),
         )
 
     @property

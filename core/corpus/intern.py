@@ -124,15 +124,15 @@ def _reserve(pool: Pool, entries: int, text_bytes: int) -> Pool:
     if need > pool.hashes.size:
         room = max(need, 2 * pool.hashes.size)
         pool = pool._replace(
-            offsets=_grown(pool.offsets, used + 1, room + 1),
-            hashes=_grown(pool.hashes, used, room),
-            columns=_grown(pool.columns, used, room),
-            ids=_grown(pool.ids, used, room),
+            offsets=grown(pool.offsets, used + 1, room + 1),
+            hashes=grown(pool.hashes, used, room),
+            columns=grown(pool.columns, used, room),
+            ids=grown(pool.ids, used, room),
         )
     filled = int(pool.offsets[used])
     if filled + text_bytes > pool.text.size:
         room = max(filled + text_bytes, 2 * pool.text.size)
-        pool = pool._replace(text=_grown(pool.text, filled, room))
+        pool = pool._replace(text=grown(pool.text, filled, room))
     if 2 * need > pool.table.size:
         table = np.full(table_capacity(need), -1, np.int32)
         _rehash(pool.hashes, used, table)
@@ -156,7 +156,8 @@ def intern(pool: Pool, buffer: Bytes, starts: Places, stops: Places, width: int)
     return pool, out
 
 
-def _grown(array: NDArray[Scalar], filled: int, room: int) -> NDArray[Scalar]:
+def grown(array: NDArray[Scalar], filled: int, room: int) -> NDArray[Scalar]:
+    """Return an array of `room` elements, the first `filled` of them those of `array`."""
     larger = np.empty(room, array.dtype)
     larger[:filled] = array[:filled]
     return larger

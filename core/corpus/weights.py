@@ -17,7 +17,7 @@ def is_weight(value: Any) -> bool:
     return type(value) in (int, float) and MIN_WEIGHT <= value <= MAX_WEIGHT
 
 
-def joined_weights(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float32] | None:
+def joined_weights(parts: Sequence[NDArray[np.floating]]) -> NDArray[np.float32] | None:
     """Return the weights of all sentences, or None if all of them are 1."""
     weights = np.concatenate(parts).astype(np.float32)
     return None if (weights == 1).all() else weights

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.engine import Connection
 
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
+from tagsmith.core.corpus.corpus import TREES_NOT_LABELS
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs.jobs import Uses
 from tagsmith.core.jobs.spec import Dev, DevCorpus, Promotion
@@ -53,7 +54,8 @@ class InputChecks:
         """Find a corpus that has labels."""
         found = self.corpus(corpus_id, pointer)
         if not found.labels:
-            reason = f"Corpus {found.name} has no labels. Upload it with labels: in columns, the label is the last one."
+            reason = "has no labels. Upload it with labels: in columns, the label is the last one."
+            reason = f"Corpus {found.name} {TREES_NOT_LABELS if found.trees else reason}"
             raise Invalid(
                 "The corpus has no labels.", [Fault(reason, pointer=pointer)], code="unlabelled_corpus"
             )

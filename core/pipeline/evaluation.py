@@ -75,7 +75,7 @@ def tagged_corpus(
 
     ids = yield from predicted_labels(tagger, corpus, decoder)
     labels = Column("label", Vocabulary.from_strings(tagger.model.labels), ids)
-    return replace(corpus, labels=labels, partial=False)
+    return replace(corpus, labels=labels, partial=False, trees=None)
 
 
 def predicted_labels(

@@ -48,6 +48,16 @@ class CorpusRow:
     def __str__(self) -> str:
         return f"{self.name}:{self.number}"
 
+    @property
+    def trees(self) -> bool:
+        """Whether the words have heads and relations."""
+        return self.report.get("trees") is not None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there is something to learn from: labels or trees."""
+        return bool(self.labels) or self.trees
+
 
 def insert(conn: Connection, row: CorpusRow, chunks: Iterable[bytes]) -> CorpusRow:
     """Store a corpus and its text as the next upload under its name.

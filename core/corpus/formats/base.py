@@ -133,6 +133,7 @@ class Format(Generic[OptionsT]):
     writer: Callable[[Corpus, OptionsT], Iterator[bytes]]
     media_type: str = "text/plain; charset=utf-8"
     holds_bags: bool = False  # whether it can hold tokens with named attributes
+    holds_trees: bool = False  # whether it can hold heads and relations
     warm: Callable[[], None] = _no_kernels  # compiles the kernels, or loads them from the cache
     recognises: Callable[[Head], bool] = _never  # whether a text is certainly of this format
     #: Chooses options that are left open, by the beginning of the text. They are stored with the corpus.

@@ -1,6 +1,6 @@
 """`conll`: column text. One token per line, columns separated by blanks, a blank line between sentences.
 
-To read it, one kernel checks and splits whole lines (see `column_scan`), and a second one assigns ids to the fields.
+To read it, one kernel checks and splits whole lines (see `scan.columns`), and a second one assigns ids to the fields.
 """
 
 import re
@@ -14,7 +14,9 @@ from tagsmith.core.base.arrays import Bytes, Ids
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.formats.base import Format, Limits, Options, option_error, split_names
-from tagsmith.core.corpus.formats.column_scan import (
+from tagsmith.core.corpus.formats.lines import FAULTS, LineReader
+from tagsmith.core.corpus.formats.recognition import Head
+from tagsmith.core.corpus.formats.scan.columns import (
     BLANK_KINDS,
     CELLS,
     DOCUMENT_START,
@@ -28,8 +30,6 @@ from tagsmith.core.corpus.formats.column_scan import (
     WIDTH_LINE,
     scan,
 )
-from tagsmith.core.corpus.formats.lines import FAULTS, LineReader
-from tagsmith.core.corpus.formats.recognition import Head
 from tagsmith.core.corpus.formats.writing import BYTE_ORDER_MARK, TextColumn, batches, unwritable
 from tagsmith.core.corpus.intern import empty_pool, intern, vocabulary_of
 

@@ -15,6 +15,11 @@ MAX_LINES = 1000
 _OBJECT = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 _MEMBER = re.compile(r'"([^"\\]*)"\s*:')
 
+#: The parts of speech of Universal Dependencies.
+UNIVERSAL_TAGS = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+)
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

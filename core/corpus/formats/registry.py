@@ -202,6 +202,8 @@ def write(
     recoded = recode(corpus, chosen.labels, repair=chosen.repair)
     if recoded.corpus.bag is not None and not entry.holds_bags:
         raise _columns_only(format)
+    if recoded.corpus.trees is not None and not entry.holds_trees:
+        raise _no_trees(format)
     return entry.writer(recoded.corpus, chosen)
 
 
@@ -247,6 +249,15 @@ def _format(name: str) -> Format[Any]:
             code="unknown_format",
         )
     return entry
+
+
+def _no_trees(format_name: str) -> Invalid:
+    suitable = " or ".join(name for name, entry in _formats().items() if entry.holds_trees)
+    return Invalid(
+        f"Format {format_name} cannot hold dependency trees. Use {suitable}.",
+        [Fault(f"{format_name} has no heads and relations.")],
+        code="unwritable_value",
+    )
 
 
 def _columns_only(format_name: str) -> Invalid:

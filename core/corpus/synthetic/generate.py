@@ -2,7 +2,8 @@
 
 `references` and `addresses` have three columns: token, coarse class and IOB2 label. Fields are missing, swapped or
 without punctuation. `people` has token and label: names in running text. `chunks` has token, part of speech and label.
-`segments` is segmented Chinese text. Many tokens are ambiguous: surnames are also towns, towns are also streets, page
+`segments` is segmented Chinese text. `trees` and `crossing-trees` are dependency trees in CoNLL-U, the second also with
+crossing arcs. Many tokens are ambiguous: surnames are also towns, towns are also streets, page
 numbers look like years. Many words are new.
 """
 
@@ -16,6 +17,10 @@ from tagsmith.core.corpus.synthetic.people import people
 from tagsmith.core.corpus.synthetic.references import reference
 from tagsmith.core.corpus.synthetic.segments import segments
 from tagsmith.core.corpus.synthetic.stream import Stream
+from tagsmith.core.corpus.synthetic.trees import trees
+
+#: The probability of crossing arcs in a clause of `crossing-trees`. About one sentence in five then has some.
+_CROSSING = 0.3
 
 #: For each kind, a function that returns the text of one sentence.
 _KINDS: dict[str, Callable[[Stream], str]] = {
@@ -24,6 +29,8 @@ _KINDS: dict[str, Callable[[Stream], str]] = {
     "people": people,
     "chunks": chunks,
     "segments": segments,
+    "trees": trees,
+    "crossing-trees": lambda stream: trees(stream, crossing=_CROSSING),
 }
 
 #: Sentences per chunk.
@@ -36,7 +43,7 @@ def known_kinds() -> tuple[str, ...]:
 
 
 def generate(kind: str, sentences: int, seed: int) -> Iterator[bytes]:
-    """Generate sentences of `kind` as chunks of text: columns, or segmented text for `segments`.
+    """Generate sentences of `kind` as chunks of text: columns, segmented text, or CoNLL-U for trees.
 
     Sentence i depends only on the seed and on i, so a longer corpus begins with the shorter one of the same seed.
     """

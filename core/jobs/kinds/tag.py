@@ -25,7 +25,7 @@ from tagsmith.core.store.corpora import CorpusRow
 from tagsmith.core.store.ids import CorpusReference
 
 #: The formats of `tagsmith.core.corpus.formats.registry`; a test checks that the lists agree.
-FormatName = Literal["conll", "crfsuite", "ndjson", "conllu", "segmented", "brat", "spans"]
+FormatName = Literal["conll", "crfsuite", "ndjson", "conllu", "conllx", "segmented", "brat", "spans"]
 #: The fraction of the progress for tagging; the rest is for writing.
 TAGGING = 0.5
 

@@ -259,10 +259,7 @@ class Compiled:
 
 def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
     """Compile a training corpus. `lexicons` holds the lexicons that the features name, by id."""
-    if corpus.labels is None:
-        raise Invalid(
-            "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
-        )
+    corpus.needed_labels()
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     index, attributes = build(slots_of(features, vocabularies), codes, corpus.offsets, features.cutoff)
@@ -301,9 +298,8 @@ class Gold:
 
 def gold_of(corpus: Corpus, known: tuple[str, ...]) -> Gold:
     """Number the labels: first the known ones, then the other labels of the corpus in alphabetical order."""
-    if corpus.labels is None:
-        raise Invalid("The corpus has no labels.", code="unlabelled_corpus")
-    names, ids = corpus.labels.vocabulary.strings(), corpus.labels.ids
+    labels = corpus.needed_labels()
+    names, ids = labels.vocabulary.strings(), labels.ids
     present = [names[i] for i in np.unique(ids)]
     numbers = {name: i for i, name in enumerate(known)}
     for name in sorted(partial.names_of(present) if corpus.partial else present):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tagsmith.core.base.errors import Invalid
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
@@ -76,10 +75,7 @@ def tune(
     resume: Path | None = None,
 ) -> Generator[Progress, None, Tuned]:
     """Score every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
-    if corpus.labels is None:
-        raise Invalid(
-            "The corpus has no labels to train on. Upload it with labels.", code="unlabelled_corpus"
-        )
+    corpus.needed_labels()
     folds, dev = (scoring.count, None) if isinstance(scoring, Folds) else (None, scoring)
     order = _order(candidates, folds or 1)
     series = Series(len(order) + train_best, resume, report_passes=False)

@@ -41,6 +41,8 @@ def contents(corpus: Corpus) -> object:
         [(c.name, c.vocabulary.strings(), c.ids.tolist()) for c in corpus.every_column()],
         corpus.labels is None,
         corpus.offsets.tolist(),
+        None if corpus.trees is None else corpus.trees.heads.tolist(),
+        None if corpus.weights is None else corpus.weights.tolist(),
     )
 
 

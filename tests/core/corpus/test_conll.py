@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus import intern
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.formats import column_scan, lines
+from tagsmith.core.corpus.formats import lines
 from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.conll import MAX_COLUMNS, ConllReader, read_conll
+from tagsmith.core.corpus.formats.scan import columns
 from tagsmith.core.corpus.synthetic.generate import generate
 from tests.core.corpus.samples import contents, naive_read, pieces, rows_of
 
@@ -264,7 +265,7 @@ def test_reading_compiles_each_kernel_once() -> None:
     read(b"a X\n")
     read("ä X Y\r\n".encode(), labelled=False)
     read_conll(iter([b"a X\n" * 50_000]), max_line_bytes=LINE)
-    kernels = [column_scan.scan, intern._intern, intern._rehash]
+    kernels = [columns.scan, intern._intern, intern._rehash]
     assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1]
 
 

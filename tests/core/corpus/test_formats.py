@@ -21,7 +21,7 @@ def test_a_reader_is_found_by_name() -> None:
     assert "conll" in formats.known_formats()
 
 
-@pytest.mark.parametrize("name", ["", "CONLL", "conllx", "conll\0"])
+@pytest.mark.parametrize("name", ["", "CONLL", "conlly", "conll\0"])
 def test_an_unknown_format_is_refused_by_name(name: str) -> None:
     with pytest.raises(Invalid, match="Use one of: conll, crfsuite, ndjson") as caught:
         formats.reader(name, max_line_bytes=100)
@@ -115,7 +115,16 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_formats_are_listed_in_a_fixed_order() -> None:
-    assert formats.known_formats() == ("conll", "crfsuite", "ndjson", "conllu", "segmented", "brat", "spans")
+    assert formats.known_formats() == (
+        "conll",
+        "crfsuite",
+        "ndjson",
+        "conllu",
+        "conllx",
+        "segmented",
+        "brat",
+        "spans",
+    )
 
 
 @pytest.mark.usefixtures("toy")

@@ -52,6 +52,25 @@ FRAGMENTS = {
         " ",
         "\r",
         "1\ta" + "\t_" * 8,
+        "1\ta" + "\t_" * 4 + "\t2\tx\t_\t_\n",
+        "2\ta" + "\t_" * 4 + "\t0\tx\t_\t_\n",
+        "2\ta" + "\t_" * 4 + "\t1\tx\t_\t_\n",
+        "# weight = ",
+    ],
+    "conllx": [
+        "1",
+        "2",
+        "\t",
+        "\n",
+        "\n\n",
+        "#",
+        "id=7|",
+        "\t_",
+        "\r",
+        "1\ta\t_\tN\tN\tid=1\t0\tROOT\t_\t_\n",
+        "2\tb\t_\tN\tN\tc=d|id=2\t1\tmod\t_\t_\n",
+        "2\tb\t_\tN\tN\t_\t3\tmod\t_\t_\n",
+        "3\tc\t_\tN\tN\t_\t2\tmod\t_\t_\n",
     ],
     "segmented": ["a", "/", "/n", " ", "\u3000", "\n", "字", "\r\n", "\ufeff", "\t", "\x7f", "\xe3"],
     "spans": [
@@ -74,7 +93,10 @@ FRAGMENTS = {
 
 OPTIONS: dict[str, st.SearchStrategy[dict[str, str]]] = {
     "conll": st.just({}),
-    "conllu": st.sampled_from([{}, {"columns": "id,form,misc", "label": "feats"}]),
+    "conllu": st.sampled_from(
+        [{}, {"columns": "id,form,misc", "label": "feats"}, {"columns": "form,upos", "label": "tree"}]
+    ),
+    "conllx": st.sampled_from([{}, {"columns": "feats", "drop_feats": "c,id"}, {"label": "head"}]),
     "segmented": st.fixed_dictionaries(
         {"coding": st.sampled_from(["2", "4", "6"]), "tags": st.sampled_from(["none", "strip", "use"])}
     ),

@@ -8,8 +8,11 @@ from itertools import islice
 import pytest
 
 from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.conll import read_conll
-from tagsmith.core.corpus.report import report
+from tagsmith.core.corpus.formats.recognition import UNIVERSAL_TAGS
+from tagsmith.core.corpus.report import TreeReport, report
 from tagsmith.core.corpus.synthetic.generate import generate, known_kinds
 from tagsmith.core.corpus.synthetic.stream import Stream
 from tagsmith.core.evaluate.spans import spans_of
@@ -156,3 +159,40 @@ def test_segmented_sentences_share_characters_between_words() -> None:
     assert all(word and not word.isspace() for word in words)
     characters = Counter(character for word in words for character in set(word))
     assert sum(count > 2 for count in characters.values()) > 30
+
+
+def tree_report(kind: str) -> tuple[Corpus, TreeReport]:
+    options = {"columns": "form,upos", "label": "tree"}
+    corpus = formats.read(generate(kind, 2000, seed=1), "conllu", max_line_bytes=1000, options=options)
+    found = report(corpus).trees
+    assert found is not None
+    return corpus, found
+
+
+@pytest.mark.parametrize(("kind", "least", "most"), [("trees", 0, 0), ("crossing-trees", 300, 600)])
+def test_trees_have_one_root_and_cross_only_on_demand(kind: str, least: int, most: int) -> None:
+    corpus, found = tree_report(kind)
+    assert found.relation_counts["root"] == corpus.sentences == 2000
+    assert least <= found.nonprojective_sentences <= most
+    assert set(corpus.columns[1].vocabulary.strings()) <= UNIVERSAL_TAGS
+
+
+def test_trees_follow_from_words_and_tags_but_not_from_positions_alone() -> None:
+    corpus, _ = tree_report("crossing-trees")
+    assert corpus.trees is not None
+    tags: dict[str, set[str]] = {}
+    relations: dict[tuple[str, str], Counter[str]] = {}
+    lengths: dict[str, Counter[int]] = {}
+    rows = rows_of(corpus)
+    for sentence, start in zip(rows, corpus.offsets.tolist(), strict=False):
+        for number, (word, tag, relation) in enumerate(sentence, start=1):
+            head = int(corpus.trees.heads[start + number - 1])
+            of = sentence[head - 1][1] if head else ""
+            tags.setdefault(word, set()).add(tag)
+            relations.setdefault((tag, of), Counter())[relation] += 1
+            lengths.setdefault(tag, Counter())[head - number] += 1
+    assert sum(len(each) > 1 for each in tags.values()) >= 5
+    known = sum(each.most_common(1)[0][1] for each in relations.values())
+    assert 0.75 < known / corpus.tokens < 0.99
+    nearest = sum(each.most_common(1)[0][1] for each in lengths.values())
+    assert nearest / corpus.tokens < 0.6

@@ -1,4 +1,4 @@
-"""Kernels that split column text into fields, apart from `conll`: an edit there does not recompile them."""
+"""Kernels that split column text into fields."""
 
 import numpy as np
 
