@@ -75,14 +75,26 @@ def arc_of(h: int, m: int, n: int) -> int:
 
 
 @inlined
-def arc_code(slots: ArcSlots, template: int, h: int, m: int) -> int:
-    """Return the joined code of the columns of the arc that a template uses; 0 if it uses none."""
-    used, code = slots.arc_parts[template], 0
+def arc_value(column: int, h: int, m: int) -> int:
+    """Return the value of a column of the arc, an index of its values in `ARC_VALUES`."""
+    return int(h > m) if column == _DIRECTION else int(_BINS[min(abs(h - m), _BINS.shape[0] - 1)])
+
+
+@inlined
+def arc_term(column: int, value: int) -> int:
+    """Return what a column of the arc adds to the joined code of the arc."""
+    return 1 + value if column == _DIRECTION else 3 * (1 + value)
+
+
+@inlined
+def arc_code(used: int, h: int, m: int) -> int:
+    """Return the joined code of the columns of the arc in `used`, a bit for each column; 0 if there are none."""
+    code = 0
     if used & (1 << _DIRECTION):
-        code = 1 + (h > m)
+        code += arc_term(_DIRECTION, arc_value(_DIRECTION, h, m))
     if used & (1 << _DISTANCE):
-        code = 3 * (1 + _BINS[min(abs(h - m), _BINS.shape[0] - 1)]) + code
-    return int(code)
+        code += arc_term(_DISTANCE, arc_value(_DISTANCE, h, m))
+    return code
 
 
 @kernel
@@ -137,23 +149,31 @@ def hash_modifier(slots: ArcSlots, codes: Ids, begin: int, end: int, m: int, s: 
 
 
 @inlined
+def joined_key(slots: ArcSlots, template: int, head: np.uint64, modifier: np.uint64, code: int) -> np.uint64:
+    """The hash of a template before `finished`, or 0 if it makes no feature.
+
+    `head` and `modifier` are the hashes of its parts, 0 if a value is unknown; `code` is that of the arc.
+    """
+    key = slots.seeds[template]
+    if slots.head_parts[template] >= 0:
+        if head == np.uint64(0):
+            return np.uint64(0)
+        key = mixed(key, head)
+    if slots.modifier_parts[template] >= 0:
+        if modifier == np.uint64(0):
+            return np.uint64(0)
+        key = mixed(key, modifier)
+    return mixed(key, code) if code else key
+
+
+@inlined
 def _key(slots: ArcSlots, template: int, h: int, m: int, s: ArcScratch) -> np.uint64:
     """The hash of a template at an arc before `finished`, or 0 if it makes no feature there."""
-    key = slots.seeds[template]
-    part = slots.head_parts[template]
-    if part >= 0:
-        hashed = s.heads[h * slots.heads.seeds.shape[0] + part]
-        if hashed == np.uint64(0):
-            return np.uint64(0)
-        key = mixed(key, hashed)
+    parts, part = slots.heads.seeds.shape[0], slots.head_parts[template]
+    head = s.heads[h * parts + part] if part >= 0 else np.uint64(0)
     part = slots.modifier_parts[template]
-    if part >= 0:
-        hashed = s.modifiers[part]
-        if hashed == np.uint64(0):
-            return np.uint64(0)
-        key = mixed(key, hashed)
-    code = arc_code(slots, template, h, m)
-    return mixed(key, code) if code else key
+    modifier = s.modifiers[part] if part >= 0 else np.uint64(0)
+    return joined_key(slots, template, head, modifier, arc_code(slots.arc_parts[template], h, m))
 
 
 @inlined
@@ -231,7 +251,7 @@ class _Growing(NamedTuple):
     keys: Keys  # (cells,)
     rows: Ids  # (cells,)
     counts: Places  # (cells / 2,)
-    seen_at: Places  # (cells / 2,) the first occurrence, as modifier token * templates + template
+    seen_at: Places  # (cells / 2,) the first occurrence, as arc * templates + template
     between_at: Ids  # (cells / 2,) the code between of the first occurrence; UNKNOWN if the template has none
 
 
@@ -242,7 +262,8 @@ def _collect(
 ) -> int:  # fmt: skip
     """Number the features of the gold arcs from `at` on, until the table may be more than half full.
 
-    `at` is the next sentence and its next modifier. `size` features have numbers already. Returns the new size.
+    `at` is the next sentence, its next modifier, and the arcs before it. `size` features have numbers already. Returns
+    the new size.
     """
     templates = slots.seeds.shape[0]
     while at[0] < offsets.shape[0] - 1:
@@ -259,7 +280,7 @@ def _collect(
                 key = _key(slots, t, h, m, s)
                 if not key:
                     continue
-                place = (begin + m - 1) * templates + t
+                place = (at[2] + arc_of(h, m, end - begin)) * templates + t
                 if slots.between[t] < 0:
                     size = _count(table, finished(key), place, UNKNOWN, size)
                     continue
@@ -267,7 +288,7 @@ def _collect(
                     code = s.between[k]
                     size = _count(table, finished(mixed(key, code)), place, code, size)
             at[1] += 1
-        at[0], at[1] = at[0] + 1, 1
+        at[0], at[1], at[2] = at[0] + 1, 1, at[2] + (end - begin) ** 2
     return size
 
 
@@ -336,7 +357,7 @@ class ArcIndex:
     table: Table
     keys: Keys  # (attributes,)
     counts: Places  # (attributes,)
-    seen_at: Places  # (attributes,) the first occurrence, as modifier token * templates + template
+    seen_at: Places  # (attributes,) the first occurrence, as arc * templates + template
     between_at: Ids  # (attributes,) its code between; UNKNOWN if its template has none
 
     @property
@@ -375,7 +396,7 @@ def build_arcs(slots: ArcSlots, codes: Ids, offsets: Places, heads: Ids, cutoff:
     """Number the features that occur at least `cutoff` times at gold arcs."""
     longest = int(np.max(np.diff(offsets), initial=0))
     table = _empty(capacity_for(max(int(offsets[-1]), _most_rows(slots, longest))))
-    s, size, at = arc_scratch(slots, longest), 0, np.array([0, 1], np.int64)
+    s, size, at = arc_scratch(slots, longest), 0, np.array([0, 1, 0], np.int64)
     while True:
         size = _collect(slots, codes, offsets, readonly(heads, np.int32), table, at, size, s)
         if at[0] == len(offsets) - 1:
@@ -452,9 +473,8 @@ def _packed_parts(features: Features, parts: dict[_Part, int], vocabularies: Seq
     templates, slots = [], []
     for part in parts:
         own = tuple(ResolvedSlot(replace(place.slot, anchor="token"), place.column) for place in part)
-        # The text of a part has its offsets: unlike in templates of chains, they tell features apart.
-        literals = ("", *(f"[{place.slot.row}]" for place in own))
-        templates.append(Template("U", literals, tuple(place.slot for place in own), "short"))
+        literals = ("",) * (len(own) + 1)
+        templates.append(Template("U", literals, tuple(place.slot for place in part), "short"))
         slots.append(own)
     # The root has features too. It is the position before the first token.
     return packed(features, tuple(templates), tuple(slots), vocabularies, -1)

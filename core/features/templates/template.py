@@ -55,6 +55,11 @@ class Slot:
         """A text that identifies the column and what is taken from its values, without the row."""
         return str(self.column) if self.plain else self._command("")
 
+    @property
+    def identity(self) -> str:
+        """The source, and the place if it is one of an arc: head and modifier are not a bag of words."""
+        return f"{self.anchor}[{self.row}].{self.source}" if self.anchor in ARC_ANCHORS else self.source
+
     def __str__(self) -> str:
         """Format the slot in Wapiti's syntax, which contains that of CRF++."""
         absolute = "" if self.anchor == "token" else "@"
@@ -92,8 +97,11 @@ class Template:
 
     @property
     def identity(self) -> str:
-        """A text of literals and columns, without rows. Templates with equal identities make the same features."""
-        return self.joined([f"\x00{slot.source}\x00" for slot in self.slots])
+        """A text of literals and columns, without rows. Templates with equal identities make the same features.
+
+        Templates over arcs that have the same literals are told apart by their places.
+        """
+        return self.joined([f"\x00{slot.identity}\x00" for slot in self.slots])
 
     @property
     def feature_group(self) -> tuple[str, str]:

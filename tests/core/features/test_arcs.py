@@ -199,3 +199,15 @@ def test_features_of_arcs_are_not_used_for_labels() -> None:
 
 def test_bins_of_distances_have_names() -> None:
     assert ARC_VALUES[1] == ("1", "2", "3", "4", "5-6", "7-10", "11-20", "21+")
+
+
+def test_templates_of_one_name_make_features_of_their_own_at_each_place() -> None:
+    """Head and modifier are not a bag of words, and offsets count."""
+    places = [["head.0"], ["modifier.0"], ["head.0[1]"], ["head.0", "modifier.0"], ["modifier.0", "head.0"]]
+    templates: list[Any] = [{"join": join, "name": "x"} for join in places]
+    features = FeatureSpec(templates=templates, structure="tree").resolve(1)
+    groups = {template.feature_group for template in features.unigrams}
+    slots = arc_slots_of(
+        features, Coder.of(features, read_conll([b"a X\n\n"], max_line_bytes=100)).vocabularies
+    )
+    assert len(set(slots.seeds.tolist())) == len(groups) == 5
