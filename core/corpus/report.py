@@ -76,12 +76,11 @@ def _labelled_tokens(corpus: Corpus) -> int:
 
 def _tree_report(trees: Trees, offsets: Places) -> TreeReport:
     arcs = trees.heads > 0
-    roots = np.concatenate([np.zeros(1, np.int64), np.cumsum(~arcs)])
     return TreeReport(
         relation_counts=_counts(trees.relations),
         arc_lengths=_histogram(np.abs(tree_kernels.word_numbers(offsets) - trees.heads)[arcs]),
         nonprojective_sentences=int(np.count_nonzero(tree_kernels.nonprojective(trees.heads, offsets))),
-        several_roots_sentences=int(np.count_nonzero(np.diff(roots[offsets]) > 1)),
+        several_roots_sentences=int(np.count_nonzero(tree_kernels.root_counts(trees.heads, offsets) > 1)),
     )
 
 

@@ -87,6 +87,13 @@ def nonprojective(heads: Ids, offsets: Places) -> NDArray[np.bool_]:
     return found
 
 
+def root_counts(heads: Ids, offsets: Places) -> Places:
+    """Return the number of roots of each sentence."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(heads == 0)])
+    counts: Places = np.diff(before[offsets])
+    return counts
+
+
 def word_numbers(offsets: Places) -> Places:
     """Return the number of each word within its sentence, from 1."""
     starts = np.repeat(offsets[:-1], np.diff(offsets))

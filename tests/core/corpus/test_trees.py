@@ -110,6 +110,11 @@ def test_words_are_numbered_within_their_sentences() -> None:
     assert kernels.word_numbers(np.array([0, 2, 2, 5])).tolist() == [1, 2, 1, 2, 3]
 
 
+def test_roots_are_counted_per_sentence() -> None:
+    heads = np.array([0, 1, 0, 0, 2, 0], np.int32)
+    assert kernels.root_counts(heads, np.array([0, 3, 3, 4, 6])).tolist() == [2, 0, 1, 1]
+
+
 # -- the corpus --
 
 
