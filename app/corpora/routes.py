@@ -48,7 +48,8 @@ ExportFormat = Annotated[
 Offset = Annotated[int, Query(ge=0, le=2**40, description="Number of the first sentence, from 0.")]
 SentenceLimit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Sentences per page.")]
 SentenceLabel = Annotated[
-    str | None, Query(max_length=1000, description="Only sentences with this label or type of span.")
+    str | None,
+    Query(max_length=1000, description="Only sentences with this label, type of span or relation."),
 ]
 Faulty = Annotated[
     bool, Query(description="Only sentences with labels that break their coding, as in the report.")

@@ -55,6 +55,8 @@ def readable(corpus: Corpus, indices: "range | list[int]") -> list[CorpusSentenc
                 columns=found.columns,
                 labels=found.labels,
                 spans=spans,
+                heads=found.heads,
+                relations=found.relations,
             )
         )
     return shown
@@ -78,11 +80,13 @@ def _page(
 
 
 def _with_label(corpus: Corpus, label: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Mark the sentences with a label, given as it is or by its type: `PER` also finds `B-PER`."""
-    if corpus.labels is None:
+    """Mark the sentences with a relation or a label. A type finds its labels: `PER` finds `B-PER`."""
+    column = corpus.labels if corpus.trees is None else corpus.trees.relations
+    if column is None:
         return np.zeros(corpus.sentences, np.bool_)
-    names = corpus.labels.vocabulary.strings()
-    chosen = np.array([label in (name, name.partition("-")[2]) for name in names], np.bool_)
-    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen[corpus.labels.ids])])
+    names = column.vocabulary.strings()
+    types = names if corpus.trees else [name.partition("-")[2] for name in names]
+    chosen = np.array([label in pair for pair in zip(names, types, strict=True)], np.bool_)
+    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen[column.ids])])
     marked: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.diff(counts[corpus.offsets]) > 0
     return marked

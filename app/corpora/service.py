@@ -117,7 +117,7 @@ def path_of(corpus: CorpusRow) -> str:
 def warnings_of(row: CorpusRow) -> list[str]:
     """List what is probably not as intended."""
     found = []
-    if not row.labels:
+    if not row.labelled:
         found.append("The text has no labels: it can be tagged, not trained on.")
     elif len(row.labels) > MANY_LABELS and len(row.labels) > row.tokens * MANY_LABELS_SHARE:
         found.append(
@@ -137,7 +137,8 @@ def warnings_of(row: CorpusRow) -> list[str]:
     if row.sentences == 1 and row.tokens > LONG_SENTENCE:
         found.append(f"All {row.tokens} tokens are one sentence. Blank lines separate sentences.")
     if row.report["conflicting_sentences"] > row.sentences * MANY_CONFLICTS:
+        others = "trees" if row.trees else "labels"
         found.append(
-            f"{row.report['conflicting_sentences']} of {row.sentences} sentences occur again with other labels."
+            f"{row.report['conflicting_sentences']} of {row.sentences} sentences occur again with other {others}."
         )
     return found

@@ -15,6 +15,7 @@ from tagsmith.wire.corpora import (
     CorpusSpan,
     CorpusStatistics,
     MisplacedLabel,
+    TreeStatistics,
 )
 from tagsmith.wire.features import FeatureCounts, FeaturePreview, PrintedTemplates, TemplateOccurrences
 from tagsmith.wire.health import HealthCheck, Liveness, Readiness, ServerVersion
@@ -132,6 +133,7 @@ __all__ = [
     "TokenizerSpec",
     "TrainerInfo",
     "TrainerOption",
+    "TreeStatistics",
     "TypeScore",
     "VersionComparison",
     "VersionEvaluation",

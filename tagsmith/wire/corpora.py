@@ -24,6 +24,7 @@ class CorpusInfo(WireResponse):
         description="Names of the attribute columns, in the order of template numbers."
     )
     labels: list[str] = Field(description="Labels in order of first occurrence.")
+    trees: bool = Field(default=False, description="Whether the words have heads and relations, not labels.")
     sha256: str = Field(description="Of the text after decompression.")
     size_bytes: int = Field(description="Of the text after decompression.")
     created_at: datetime
@@ -36,6 +37,17 @@ class MisplacedLabel(WireResponse):
     token: int
     label: str
     previous: str | None = Field(description="Null at the start of a sentence.")
+
+
+class TreeStatistics(WireResponse):
+    """Counts over the dependency trees of a corpus."""
+
+    relation_counts: dict[str, int]
+    arc_lengths: dict[str, int] = Field(
+        description="Number of arcs by the distance of their words. Arcs of roots are left out."
+    )
+    nonprojective_sentences: int = Field(description="Sentences with crossing arcs.")
+    several_roots_sentences: int = Field(description="Sentences with more than one root.")
 
 
 class CorpusStatistics(WireResponse):
@@ -60,6 +72,7 @@ class CorpusStatistics(WireResponse):
         default=None, description="Tokens with exactly one label. Null for corpora of earlier versions."
     )
     weighted_sentences: int = Field(default=0, description="Sentences with a weight other than 1.")
+    trees: TreeStatistics | None = Field(default=None, description="Null for a corpus without trees.")
 
 
 class CorpusSpan(WireResponse):
@@ -79,6 +92,11 @@ class CorpusSentence(WireResponse):
     columns: list[list[str]] = Field(description="All columns, or all attributes, of each token.")
     labels: list[str] = Field(description="Empty for an unlabelled corpus.")
     spans: list[CorpusSpan]
+    heads: list[int] = Field(
+        default_factory=list,
+        description="Number of the head of each token, from 1; 0 for a root. Empty for a corpus without trees.",
+    )
+    relations: list[str] = Field(default_factory=list, description="Relation of each token to its head.")
 
 
 class CorpusInspection(WireResponse):

@@ -71,6 +71,7 @@ def test_an_upload_is_answered_with_what_was_counted(http: httpx.Client, encodin
         "tokens": 5,
         "columns": ["0", "1"],
         "labels": ["B-NP", "B-VP", "O"],
+        "trees": False,
         "sha256": hashlib.sha256(TEXT).hexdigest(),
         "size_bytes": len(TEXT),
     }
