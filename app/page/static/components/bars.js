@@ -21,12 +21,12 @@ export function bars(caption, rows) {
       h("td", { class: "right" }, text)))));
 }
 
-/** Counts of labels as bars in the colours of the labels. */
-export function labelBars(counts, most = 30) {
+/** Counts of labels, or of another kind of names, as bars in the colours of the labels. */
+export function labelBars(counts, most = 30, kind = "label") {
   const rows = Object.entries(counts).sort((a, b) => b[1] - a[1]);
   return h("div", {},
-    bars("Tokens per label", rows.slice(0, most).map(([label, value]) => ({ name: label, value, colour: labelClass(label) }))),
-    rows.length > most && h("p", { class: "quiet" }, `and ${rows.length - most} rarer labels`));
+    bars(`Tokens per ${kind}`, rows.slice(0, most).map(([label, value]) => ({ name: label, value, colour: labelClass(label) }))),
+    rows.length > most && h("p", { class: "quiet" }, `and ${rows.length - most} rarer ${kind}s`));
 }
 
 /**

@@ -29,11 +29,12 @@ export async function show(box, { path: [, reference] }, signal) {
     said,
     facts([
       ["Sentences", number(corpus.sentences)], ["Tokens", number(corpus.tokens)],
-      ["Columns", columnsOf(corpus.columns)], ["Label coding", report.label_scheme ?? (corpus.labels.length ? "plain classes" : "no labels")],
+      ["Columns", columnsOf(corpus.columns)], ["Label coding", report.trees ? "dependency trees" : report.label_scheme ?? (corpus.labels.length ? "plain classes" : "no labels")],
       ["Format", corpus.format], ["Size", bytes(corpus.size_bytes)], ["Uploaded", time(corpus.created_at)],
     ]),
     h("div", { class: "sides" },
       corpus.labels.length > 0 && panel("Labels", labelBars(report.label_counts)),
+      report.trees && panel("Relations", labelBars(report.trees.relation_counts, 30, "relation"), trees(report)),
       panel("Sentence lengths", lengths(report.length_histogram), quality(report))),
     faults(report),
     sample.element);
@@ -57,6 +58,14 @@ function quality(report) {
     .map(([name, size]) => [name === "0" ? "Distinct words" : `Distinct values of ${name}`, number(size)]);
   return facts([...columns, ["Duplicate sentences", number(report.duplicate_sentences)],
     ["Conflicting sentences", number(report.conflicting_sentences)], ["Repaired labels", number(report.repaired_labels)]]);
+}
+
+function trees({ sentences, trees: { arc_lengths: arcs, ...found } }) {
+  const all = Object.values(arcs).reduce((sum, count) => sum + count, 0);
+  const near = (arcs["1"] ?? 0) + (arcs["2"] ?? 0);
+  return facts([["Sentences with crossing arcs", `${number(found.nonprojective_sentences)} of ${number(sentences)}`],
+    ["Sentences with several roots", `${number(found.several_roots_sentences)} of ${number(sentences)}`],
+    ["Arcs of length 1 or 2", all ? `${number((100 * near) / all, 1)} %` : "none"]]);
 }
 
 function faults(report) {
