@@ -11,7 +11,7 @@ from tagsmith.core.corpus.formats.recognition import Head
 
 #: Suffixes that a path of a corpus has, and a name of a corpus has not.
 SUFFIXES = frozenset(
-    ".conll .conllu .txt .tsv .iob .iob2 .bio .json .jsonl .ndjson .crfsuite .zip .gz .zst .xz".split()
+    ".conll .conllu .conllx .txt .tsv .iob .iob2 .bio .json .jsonl .ndjson .crfsuite .zip .gz .zst .xz".split()
 )
 BLOCK_BYTES = 1 << 20
 #: Files are trusted more than uploads: only memory limits them.
@@ -90,9 +90,12 @@ def _is_json(line: str) -> bool:
 
 
 def _is_conllu(head: Head) -> bool:
-    """Ask the formats of corpora, whose import takes half a second, only if a line has the fields of CoNLL-U."""
+    """Whether lines are those of CoNLL-U or CoNLL-X, which are tagged alike.
+
+    The formats of corpora, whose import takes half a second, are asked only if a line has ten fields.
+    """
     if not any(line.count("\t") == 9 for line in head.filled):
         return False
     from tagsmith.core.corpus.formats import registry  # noqa: PLC0415
 
-    return registry.recognised(head) == "conllu"
+    return registry.recognised(head) in ("conllu", "conllx")

@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 from tagsmith.cli import output
 from tagsmith.cli.inputs import InputLine
+from tagsmith.core.corpus.formats.recognition import UNIVERSAL_TAGS
 
 OutputFormat = Literal["inline", "spans", "columns", "tags", "conllu", "json"]
 FORMATS: tuple[OutputFormat, ...] = ("inline", "spans", "columns", "tags", "conllu", "json")
 
-#: The tags of Universal Dependencies, which have a column of their own in CoNLL-U.
-UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
 #: Fields of a token in CoNLL-U.
 FIELDS = 10
 #: Colours of labels on a terminal, chosen by a checksum of the label. The label is always written as well.
@@ -133,7 +132,7 @@ def _ends(sentence: TaggedSentence, separator: str) -> Iterator[str]:
 
 def _conllu(sentence: TaggedSentence) -> str:
     """Tags of Universal Dependencies go to UPOS, others to MISC. CoNLL-U input keeps its lines and other fields."""
-    universal = UPOS.issuperset(sentence.tags)
+    universal = UNIVERSAL_TAGS.issuperset(sentence.tags)
     tags = iter(sentence.tags)
     if all(line.text.count("\t") == FIELDS - 1 for line in sentence.lines if line.token) and sentence.lines:
         return "".join(

@@ -423,6 +423,14 @@ def _with_spec(content: str, *options: str) -> list[str]:
         ),
         (["eval", "--local", "people.tagsmith"], "Give at least one model and then a corpus"),
         (
+            ["eval", "--local", "people.tagsmith", "trees.conllu", "--option", "label=tree"],
+            "trees.conllu has dependency trees",
+        ),
+        (
+            ["train", "--local", "trees.conllu", "--model", "m", "--option", "label=tree"],
+            "trees.conllu has dependency trees",
+        ),
+        (
             ["explain", "--local", "people.tagsmith", "Ada", "--token", "Grace"],
             "The text has no token Grace.",
         ),
@@ -434,6 +442,7 @@ def test_mistakes_are_answered_by_a_sentence_and_code_2(
     monkeypatch.chdir(folder)
     Path("ragged.conll").write_text("a B\na b C\n")
     Path("wrong.yaml").write_text("trainer: {kind: [\n")
+    Path("trees.conllu").write_text("1\tAda\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     if "spec.yaml" in arguments:
         *arguments, content = arguments
         Path("spec.yaml").write_text(content)

@@ -43,6 +43,7 @@ CHARACTERS = ModelInput(1, characters=True)
         ("{sic} is not JSON either\n", UNKNOWN, "text"),
         ('{"text": "Ada wrote."},\n', UNKNOWN, "ndjson"),
         (CONLLU.decode(), UNKNOWN, "conllu"),
+        ("1\tHun\thun\tP\tPP\t_\t2\tsubj\t_\t_\n2\tsov\tsove\tV\tVA\t_\t0\tROOT\t_\t_\n", UNKNOWN, "conllu"),
         ("", UNKNOWN, "text"),
     ],
 )

@@ -1,5 +1,6 @@
 """`corpora`: upload, list, show and delete corpora; `corpus generate` writes one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from tagsmith.cli.files import target_of
 from tagsmith.cli.options import InputOptions, ListOptions, ServerOptions, command, group
 
 if TYPE_CHECKING:
-    from tagsmith.wire import CorpusInfo, CorpusStatistics
+    from tagsmith.wire import CorpusInfo, CorpusStatistics, TreeStatistics
 
 #: Labels and lengths that `show` lists.
 SHOWN_LABELS = 20
@@ -61,7 +62,10 @@ class GenerateOptions:
     """Options of `corpus generate`."""
 
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="references, addresses, people, chunks or segments.")
+        str,
+        typer.Option(
+            metavar="KIND", help="references, addresses, people, chunks, segments, trees or crossing-trees."
+        ),
     ] = "references"
     sentences: Annotated[int, typer.Option(metavar="N", help="How many.")] = 2000
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same bytes.")] = 1
@@ -110,7 +114,7 @@ def show_all(options: ListCorporaOptions) -> int:
             corpus.format,
             f"{corpus.sentences:,}",
             f"{corpus.tokens:,}",
-            str(len(corpus.labels)),
+            "trees" if corpus.trees else str(len(corpus.labels)),
             output.when(corpus.created_at, dates=options.dates),
         ]
         for corpus in found
@@ -141,16 +145,32 @@ def show(options: CorpusOptions) -> int:
         output.say(f"  {report.duplicate_sentences:,} sentences occur more than once")
     if report.conflicting_sentences:
         output.say(f"  [yellow]![/] {report.conflicting_sentences:,} sentences are labelled in several ways")
-    counts = sorted(report.label_counts.items(), key=lambda item: -item[1])
+    if report.trees is not None:
+        _print_trees(report.trees, report.sentences)
+    counts = report.label_counts if report.trees is None else report.trees.relation_counts
+    _print_counts("LABEL" if report.trees is None else "RELATION", counts)
+    return 0
+
+
+def _print_counts(title: str, found: Mapping[str, int]) -> None:
+    """Print how many tokens have each label or relation, as bars."""
+    counts = sorted(found.items(), key=lambda item: -item[1])
     most = counts[0][1] if counts else 1
     rows = [
         [output.escaped(label), f"{count:,}", "█" * max(1, round(BAR_WIDTH * count / most))]
         for label, count in counts[:SHOWN_LABELS]
     ]
-    output.print_table(["LABEL", "TOKENS", ""], rows, right=["TOKENS"], empty="It has no labels.")
+    output.print_table([title, "TOKENS", ""], rows, right=["TOKENS"], empty="It has no labels.")
     if len(counts) > SHOWN_LABELS:
-        output.say(f"[dim]and {len(counts) - SHOWN_LABELS} more labels[/]")
-    return 0
+        output.say(f"[dim]and {len(counts) - SHOWN_LABELS} more {title.lower()}s[/]")
+
+
+def _print_trees(trees: "TreeStatistics", sentences: int) -> None:
+    """Print how many sentences have crossing arcs, and how many have several roots."""
+    output.say(
+        f"  {trees.nonprojective_sentences:,} of {output.counted(sentences, 'sentence')} have crossing arcs, "
+        f"{trees.several_roots_sentences:,} have several roots"
+    )
 
 
 def remove(options: RemoveCorpusOptions) -> int:
@@ -183,10 +203,11 @@ def print_summary(
 ) -> None:
     """Print one line about a corpus, and its faults."""
     scheme = f" ({report.label_scheme})" if report.label_scheme else ""
+    kinds = _types(labels) if report.trees is None else _relations(report.trees)
     output.say(
         f"Read {output.escaped(source)}: {format_name}, {output.counted(report.sentences, 'sentence')}, "
         f"{output.counted(report.tokens, 'token')}, {output.columns(len(columns))}, "
-        f"{output.escaped(_types(labels))}{scheme}"
+        f"{output.escaped(kinds)}{scheme}"
     )
     print_faults(report)
 
@@ -209,6 +230,10 @@ def _types(labels: list[str]) -> str:
     if types and len(types) <= 8:
         return f"labels {' '.join(types)}"
     return f"{len(types)} types" if types else f"{len(labels)} labels"
+
+
+def _relations(trees: "TreeStatistics") -> str:
+    return f"trees with {output.counted(len(trees.relation_counts), 'relation')}"
 
 
 def _numbered(corpus: "CorpusInfo") -> str:

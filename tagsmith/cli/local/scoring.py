@@ -10,6 +10,7 @@ from tagsmith.cli.errors import CommandError
 from tagsmith.cli.local import reading
 from tagsmith.cli.runs import results
 from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import TREES_NOT_LABELS
 from tagsmith.core.pipeline import evaluation
 
 #: As the `evaluate` job has by default.
@@ -30,6 +31,8 @@ class LocalScoring:
 def run(scoring: LocalScoring) -> int:
     """Score models and test their differences for significance."""
     corpus = reading.read(scoring.corpus, scoring.format, scoring.format_options).corpus
+    if corpus.trees is not None:
+        raise CommandError(f"{scoring.corpus} {TREES_NOT_LABELS}")
     if corpus.labels is None:
         raise CommandError(f"{scoring.corpus} has no labels to compare with.")
     taggings = [

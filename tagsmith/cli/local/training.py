@@ -22,6 +22,7 @@ from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.spec import validated
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus import report
+from tagsmith.core.corpus.corpus import TREES_NOT_LABELS
 from tagsmith.core.features.lexicon.lexicon import Lexicon, Lexicons, id_of, read_lexicon
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
@@ -130,6 +131,8 @@ def _learning(spec: Mapping[str, Any], dev: Path | float | None, found: Lexicons
 def _read(job: LocalRun, path: Path) -> reading.ReadCorpus:
     """Read a file that must have labels."""
     loaded = reading.read(path, job.format, job.format_options)
+    if loaded.corpus.trees is not None:
+        raise CommandError(f"{path} {TREES_NOT_LABELS}")
     if loaded.corpus.labels is None:
         raise CommandError(f"{path} has no labels, so there is nothing to learn from it.")
     return loaded

@@ -135,6 +135,23 @@ def test_corpora_are_pushed_listed_shown_and_removed(run: CommandRunner, tmp_pat
     assert ran.code == 2
 
 
+def test_a_corpus_of_trees_is_shown_with_its_relations(run: CommandRunner, tmp_path: Path) -> None:
+    path = tmp_path / "cli-trees.conllu"
+    path.write_text(
+        "1\ta\t_\tX\t_\t_\t3\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\tx\t_\t_\n\n"
+        "1\td\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    )
+    said = run.ok("corpora", "push", path, "--option", "label=tree")
+    assert "conllu, 2 sentences, 4 tokens, 1 column, trees with 2 relations" in said
+    listed = next(line for line in run.ok("corpora", "ls").splitlines() if "cli-trees" in line)
+    assert listed.split()[1:5] == ["conllu", "2", "4", "trees"]
+    shown = run.ok("corpora", "show", "cli-trees")
+    assert "1 of 2 sentences have crossing arcs, 0 have several roots" in shown
+    table = shown[shown.index("RELATION") :].splitlines()
+    assert [line.split()[:2] for line in table[1:3]] == [["x", "2"], ["root", "2"]]
+    run.ok("corpora", "rm", "cli-trees")
+
+
 def test_evaluation_explanation_comparison_and_search(
     run: CommandRunner, trained: str, corpus_file: Path
 ) -> None:
