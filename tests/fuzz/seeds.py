@@ -27,7 +27,11 @@ CORPORA: dict[str, list[bytes]] = {
                 f"{n}\t{w}" + "\t_" * 8 + "\n" for n, w in zip(("1-2", "1", "2", "2.1"), "abcd", strict=True)
             )
             + "\n"
-        ).encode()
+        ).encode(),
+        b"# weight = 2.5\n" + b"".join(generate("crossing-trees", 2, 1)),
+    ],
+    "conllx": [
+        b"1\tTo\tto\tAC\tAC\tcase=u|id=43\t2\tsubj\t_\t_\n2\ttror\ttro\tVA\tVA\tid=44\t0\tROOT\t_\t_\n\n"
     ],
     "crfsuite": [b"B-NP\tw=a\tlen:2.5\tc\\:d\\\\:1e-3\nO\tw=b\n\nO\t__BOS__\n"],
     "ndjson": [

@@ -53,7 +53,8 @@ class Target:
 #: Options of the corpus formats; one of each list is chosen.
 OPTIONS: dict[str, list[dict[str, str]]] = {
     "conll": [{}, {"labels": "bioes", "repair": "true"}, {"names": "a,b", "columns": "b"}],
-    "conllu": [{}, {"columns": "id,form,feats", "label": "misc"}],
+    "conllu": [{}, {"columns": "id,form,feats", "label": "misc"}, {"columns": "form,upos", "label": "tree"}],
+    "conllx": [{}, {"columns": "form,feats"}, {"columns": "feats", "drop_feats": "", "label": "postag"}],
     "crfsuite": [{}, {"labels": "iob1"}],
     "ndjson": [{}, {"labels": "bilou", "repair": "true"}],
     "segmented": [{"coding": "6"}, {"tags": "use", "coding": "2"}, {"tags": "strip", "labelled": "false"}],
