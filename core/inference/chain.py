@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
 from tagsmith.core.base.jit import ZERO, inlined, kernel
+from tagsmith.core.inference.tree.solver import Solver, no_solver
 
 Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
 
@@ -63,6 +64,7 @@ class Chain(NamedTuple):
     matrices: Floats  # (rows * Y * width,) transitions into each token; empty unless `rich`
     held: Floats  # (rows * width,) marginals that are kept while others are computed; empty unless `partial`
     held_matrices: Floats  # (rows * Y * width,) the same for transitions; empty unless `rich` and `partial`
+    trees: Solver  # for sentences that are trees
     rich: bool  # whether each token has its own transitions
 
 
@@ -73,10 +75,19 @@ def edges(labels: int, dtype: Any) -> Edges:
     return Edges(scores, forth, back, np.zeros(1, dtype), 0)
 
 
-def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False, partial: bool = False) -> Chain:
+def chain(
+    rows: int,
+    labels: int,
+    dtype: Any,
+    *,
+    rich: bool = False,
+    partial: bool = False,
+    trees: Solver | None = None,
+) -> Chain:
     """Allocate scratch for `rows` tokens in total.
 
-    Set `rich` if each token has its own transitions, and `partial` if some tokens have no single gold label.
+    Set `rich` if each token has its own transitions, and `partial` if some tokens have no single gold label. `trees` is
+    the scratch of sentences that are trees.
     """
     width = v.padded(labels)
     psi, alpha, beta = (v.zeros(rows * width, dtype) for _ in range(3))
@@ -84,7 +95,7 @@ def chain(rows: int, labels: int, dtype: Any, *, rich: bool = False, partial: bo
     held = v.zeros(len(beta) if partial else 0, dtype)
     held_matrices = v.zeros(len(matrices) if partial else 0, dtype)
     sums, pairs = v.zeros(rows, dtype), v.zeros(labels * width, dtype)
-    return Chain(psi, alpha, beta, sums, pairs, matrices, held, held_matrices, rich)
+    return Chain(psi, alpha, beta, sums, pairs, matrices, held, held_matrices, trees or no_solver(), rich)
 
 
 @inlined

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tagsmith.core.features.resolved import ExistingWeights
+from tagsmith.core.inference.tree.rules import NO_TREES
 from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tests.naive import Sentence
 
@@ -56,6 +57,7 @@ def random_problem(
         rich=edge_attributes > 0,
         weighted=False,
         partial=False,
+        trees=NO_TREES,
     )
     for array in arrays:
         if isinstance(array, np.ndarray):

@@ -1,4 +1,7 @@
-"""Scratch buffers of the tree kernels. All are one-dimensional; a kernel uses the part that its sentence needs."""
+"""Scratch buffers of the tree kernels. All are one-dimensional; a kernel uses the part that its sentence needs.
+
+All buffers of one element type are parts of one array, so that callers can pass three arrays instead of thirty.
+"""
 
 from typing import NamedTuple
 
@@ -71,6 +74,14 @@ class TreeScratch(NamedTuple):
     elimination: Elimination
 
 
+class Memory(NamedTuple):
+    """The arrays that all buffers are parts of."""
+
+    floats: Floats
+    integers: Integers
+    places: Places
+
+
 #: Levels of bisection, enough for any sentence that fits in memory.
 LEVELS = 32
 
@@ -81,34 +92,74 @@ def row_width(n: int) -> int:
     return n // v.LANES * v.LANES + v.LANES
 
 
+def memory_for(longest: int) -> Memory:
+    """Allocate memory for sentences of up to `longest` words."""
+    floats, integers, places = _sizes(longest)
+    return Memory(v.zeros(floats, np.float64), np.zeros(integers, np.int32), np.zeros(places, np.int64))
+
+
 def tree_scratch(longest: int) -> TreeScratch:
     """Allocate scratch for sentences of up to `longest` words."""
-    return TreeScratch(_contraction(longest), _spans(longest), _elimination(longest))
+    return _divided(longest, *memory_for(longest))
 
 
-def _contraction(longest: int) -> Contraction:
-    size = longest + 1
-    weights, into, top = np.zeros(size * size), np.zeros(size * size, np.int32), np.zeros(size, np.int32)
-    path, state, parent, row, head, modifier = (np.zeros(2 * size, np.int32) for _ in range(6))
-    return Contraction(weights, into, top, path, state, parent, row, head, modifier, np.zeros(2 * size))
-
-
-def _spans(longest: int) -> Spans:
-    table = (longest + 1) * row_width(longest) + v.LANES
-    right, left, arcs, joined = (v.zeros(table, np.float64) for _ in range(4))
-    right_out, left_out, arcs_out = (v.zeros(table, np.float64) for _ in range(3))
-    line, shifts = v.zeros(row_width(longest), np.float64), np.zeros(longest + 1)
-    stack = np.zeros(2 * (longest + 1), np.int32)
-    return Spans(right, left, arcs, joined, right_out, left_out, arcs_out, line, shifts, stack)
-
-
-def _elimination(longest: int) -> Elimination:
-    work, size = (longest + 1) * row_width(longest), longest
+def _sizes(longest: int) -> tuple[int, int, int]:
+    """Return the numbers of elements that `_divided` takes from each array."""
+    side, table, line = longest + 1, (longest + 1) * row_width(longest) + v.LANES, row_width(longest)
+    graphs, size = side * line, longest
     while size > 1:
-        work += (size + 1) * row_width(size)
+        graphs += (size + 1) * row_width(size)
         size = (size + 1) // 2
-    escape = v.zeros((longest + 1) * row_width(longest), np.float64)
-    spare, shifts = np.zeros(row_width(longest)), np.zeros(longest + 1)
-    begin, sizes, stage, source, pitch, place = (np.zeros(LEVELS, np.int64) for _ in range(6))
-    graphs = v.zeros(work, np.float64)
-    return Elimination(graphs, escape, spare, shifts, begin, sizes, stage, source, pitch, place)
+    floats = v.padded(side * side) + 2 * line + 7 * table + 2 * line + graphs + side * line + 2 * line
+    return floats, side * side + 15 * side, 6 * LEVELS
+
+
+def _divided(longest: int, floats: Floats, integers: Integers, places: Places) -> TreeScratch:
+    """Divide memory into buffers. Floats begin at whole vectors."""
+    side, table, line = longest + 1, (longest + 1) * row_width(longest) + v.LANES, row_width(longest)
+    weights, at = floats[: side * side], -(-side * side // v.LANES) * v.LANES
+    gain, at = floats[at : at + 2 * side], at + 2 * line
+    right, at = floats[at : at + table], at + table
+    left, at = floats[at : at + table], at + table
+    arcs, at = floats[at : at + table], at + table
+    joined, at = floats[at : at + table], at + table
+    right_out, at = floats[at : at + table], at + table
+    left_out, at = floats[at : at + table], at + table
+    arcs_out, at = floats[at : at + table], at + table
+    terms, at = floats[at : at + line], at + line
+    span_shifts, at = floats[at : at + side], at + line
+    escape, at = floats[at : at + side * line], at + side * line
+    spare, at = floats[at : at + line], at + line
+    shifts, graphs = floats[at : at + side], floats[at + line :]
+    into, k = integers[: side * side], side * side
+    contraction = Contraction(
+        weights,
+        into,
+        integers[k : k + side],
+        integers[k + side : k + 3 * side],
+        integers[k + 3 * side : k + 5 * side],
+        integers[k + 5 * side : k + 7 * side],
+        integers[k + 7 * side : k + 9 * side],
+        integers[k + 9 * side : k + 11 * side],
+        integers[k + 11 * side : k + 13 * side],
+        gain,
+    )
+    stack = integers[k + 13 * side : k + 15 * side]
+    spans = Spans(right, left, arcs, joined, right_out, left_out, arcs_out, terms, span_shifts, stack)
+    elimination = Elimination(
+        graphs,
+        escape,
+        spare,
+        shifts,
+        places[:LEVELS],
+        places[LEVELS : 2 * LEVELS],
+        places[2 * LEVELS : 3 * LEVELS],
+        places[3 * LEVELS : 4 * LEVELS],
+        places[4 * LEVELS : 5 * LEVELS],
+        places[5 * LEVELS : 6 * LEVELS],
+    )
+    return TreeScratch(contraction, spans, elimination)
+
+
+#: The same for kernels.
+divided = inlined(_divided)

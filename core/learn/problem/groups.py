@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.jit import readonly
+from tagsmith.core.features.arcs import ArcIndex
 from tagsmith.core.features.columns.bags import BAG_NAME, BagIndex
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.index import FeatureIndex
@@ -75,7 +76,7 @@ def precedes(a: Pattern | None, b: Pattern | None) -> bool:
 def templates_of(
     features: Features,
     coder: Coder,
-    index: FeatureIndex,
+    index: FeatureIndex | ArcIndex,
     edge_index: FeatureIndex | None,
     bags: Sequence[BagIndex],
     attributes: int,
@@ -115,13 +116,16 @@ def templates_of(
 def _pattern(template: Template, places: Sequence[ResolvedSlot], ranks: list[int]) -> Pattern:
     looked_at: dict[tuple[str, int], tuple[int, ...]] = {}
     for slot, column in places:
+        if slot.anchor == "arc":  # its columns are not ranked among the others
+            looked_at[str(slot.column), 0] = (0,)
+            continue
         place = (slot.anchor, slot.row)
         looked_at[place] = tuple(sorted((*looked_at.get(place, ()), ranks[column]), reverse=True))
     return template.kind, looked_at
 
 
 def _found(
-    index: FeatureIndex,
+    index: FeatureIndex | ArcIndex,
     templates: Sequence[Template],
     slots: Sequence[Sequence[ResolvedSlot]],
     ranks: list[int],

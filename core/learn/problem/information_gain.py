@@ -1,6 +1,7 @@
 """Template selection before training, by information gain about the labels (Martins et al. 2011, Eq. 16).
 
-The paper ranks the templates of a parser, where an arc exists or not. Here each feature is combined with a label:
+The paper ranks the templates of a parser, where y is whether an arc is in the tree. For trees, it is the same here. For
+chains, y is a label:
 
     IG_m = sum over features f of template m, labels y:  P(f, y) log2( P(f, y) / (P(f) P(y)) )
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.features.arcs import ArcIndex
 from tagsmith.core.features.index import FeatureIndex
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.preview import label_pairs
@@ -46,7 +48,7 @@ def compile_selected(
 
     Without a selection, all templates are kept and the ranking is empty.
     """
-    compiled = compile_corpus(spec.resolve(corpus.names), corpus, lexicons)
+    compiled = compile_corpus(spec.resolve(corpus.names, trees=corpus.trees is not None), corpus, lexicons)
     if spec.select is None:
         return compiled, []
     ranked = rank(compiled, spec.select.templates)
@@ -79,9 +81,10 @@ def record(ranked: Sequence[Ranked]) -> dict[str, Any]:
 def rank(compiled: Compiled, budget: int) -> list[Ranked]:
     """Compute the gain of each template of a compiled corpus and keep the best. Ties go to the earlier template."""
     problem, features = compiled.problem, compiled.features
-    ranked = _measured(
-        features.unigrams, compiled.index, occurrences_of(problem), problem.data.gold, len(problem.labels)
-    )
+    labels, ways = problem.data.gold, len(problem.labels)
+    if problem.data.trees.present:  # an arc is in the gold tree or not
+        labels, ways = (labels < 0).astype(np.int32), 2
+    ranked = _measured(features.unigrams, compiled.index, occurrences_of(problem), labels, ways)
     if compiled.edge_index is not None:
         occurrences = edge_occurrences_of(problem)
         ranked += _measured(
@@ -109,7 +112,7 @@ def _pairs(problem: Problem) -> NDArray[np.int32]:
 
 def _measured(
     templates: Sequence[Template],
-    index: FeatureIndex,
+    index: FeatureIndex | ArcIndex,
     occurrences: Occurrences,
     joins: NDArray[np.int32],
     ways: int,

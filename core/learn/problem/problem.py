@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isqrt, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from tagsmith.core.base.simd import LANES, padded
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.labels import partial
+from tagsmith.core.features.arcs import ArcIndex, arc_slots_of, build_arcs
 from tagsmith.core.features.columns.bags import BagIndex, attributes_of, learn_bags
 from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.tokens import TokenTable
@@ -21,8 +23,12 @@ from tagsmith.core.features.index import FeatureIndex, TokenAttributes, build, e
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.resolved import ALL_WEIGHTS, ExistingWeights, Features
 from tagsmith.core.inference.chain import Chain, chain
+from tagsmith.core.inference.tree.rules import NO_TREES, TreeRules
+from tagsmith.core.inference.tree.solver import solver
+from tagsmith.core.learn.problem import tree_gold
 from tagsmith.core.learn.problem.groups import Templates, templates_of
 from tagsmith.core.learn.problem.layout import Layout
+from tagsmith.core.learn.problem.tree_gold import GoldTrees
 
 
 class Sequences(NamedTuple):
@@ -44,6 +50,7 @@ class Sequences(NamedTuple):
     rich: bool  # whether tokens have edge attributes
     weighted: bool  # whether sentences have weights
     partial: bool  # whether some tokens have several labels to choose from, or any; their `gold` is -1
+    trees: TreeRules  # if present, tokens are the arcs of trees, and only the arcs of the gold tree have a `gold` label
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +69,8 @@ class Problem:
     edge_attributes: int = 0
     independent: bool = False  # whether every token is labelled independently
     templates: Templates | None = None  # the templates of the attributes, if the problem comes from a corpus
+    #: The gold trees, if the sentences are trees and whole.
+    gold_trees: GoldTrees | None = None
     #: (rows * width / 8,) one bit per trainable weight, as in the mask of `Rows`; the others stay zero. None: no limit.
     trainable: NDArray[np.uint8] | None = None
 
@@ -100,7 +109,22 @@ class Problem:
 
     @property
     def tokens(self) -> int:
+        """The number of tokens; of trees, the number of arcs."""
         return int(self.data.offsets[-1])
+
+    @cached_property
+    def words(self) -> int:
+        """The number of tokens in the text."""
+        if not self.data.trees.present:
+            return self.tokens
+        return int(np.sqrt(np.diff(self.data.offsets)).round().sum())
+
+    @property
+    def log_labellings(self) -> float:
+        """An upper bound for the loss of all weights zero: the logarithm of the number of labellings."""
+        if self.gold_trees is None:
+            return self.tokens * log(max(len(self.labels), 2))
+        return self.gold_trees.log_trees() + self.words * log(max(len(self.labels), 2))
 
     @cached_property
     def longest(self) -> int:
@@ -108,7 +132,8 @@ class Problem:
 
     def chain(self, rows: int, dtype: Any) -> Chain:
         """Allocate the scratch of sentences with `rows` tokens in total."""
-        return chain(rows, len(self.labels), dtype, rich=self.rich, partial=self.data.partial)
+        trees = solver(isqrt(self.longest)) if self.data.trees.present else None
+        return chain(rows, len(self.labels), dtype, rich=self.rich, partial=self.data.partial, trees=trees)
 
     def room(self, batch: int) -> int:
         """Return the number of tokens in the longest possible batch of `batch` sentences."""
@@ -214,8 +239,9 @@ class Problem:
             rich=self.data.rich,
             weighted=self.data.weighted,
             partial=self.data.partial,
+            trees=self.data.trees,
         )
-        return replace(self, data=data)
+        return replace(self, data=data, gold_trees=None)
 
 
 def _picked(
@@ -238,7 +264,7 @@ class Compiled:
     problem: Problem
     features: Features
     coder: Coder
-    index: FeatureIndex
+    index: FeatureIndex | ArcIndex
     bags: tuple[BagIndex, ...]
     codes: Codes
     edge_index: FeatureIndex | None = None
@@ -247,6 +273,8 @@ class Compiled:
         """Compile another corpus with the same features. Unknown labels are numbered after the known ones."""
         tokens = self.coder.tokens_of(corpus)
         codes = self.coder.code(tokens)
+        if self.problem.data.trees.present:
+            return _problem_of_trees(self.problem, self.index.look_up(codes, corpus.offsets), corpus)
         attributes = self.index.look_up(codes, corpus.offsets)
         edges = None if self.edge_index is None else self.edge_index.look_up(codes, corpus.offsets)
         gold = gold_of(corpus, self.problem.labels)
@@ -259,6 +287,8 @@ class Compiled:
 
 def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> Compiled:
     """Compile a training corpus. `lexicons` holds the lexicons that the features name, by id."""
+    if features.structure == "tree":
+        return _compile_trees(features, corpus, lexicons)
     corpus.needed_labels()
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
@@ -285,6 +315,59 @@ def compile_corpus(features: Features, corpus: Corpus, lexicons: Lexicons = NO_L
         templates_of(features, coder, index, edge_index, bags, attributes_in_all),
     )
     return Compiled(problem, features, coder, index, bags, codes, edge_index)
+
+
+def _compile_trees(features: Features, corpus: Corpus, lexicons: Lexicons) -> Compiled:
+    """Compile a training corpus of trees."""
+    trees = tree_gold.trees_of(corpus)
+    labels, rules = tree_gold.labels_of(features, trees), tree_gold.rules_of(features, corpus)
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    slots = arc_slots_of(features, coder.vocabularies)
+    index = build_arcs(slots, codes, corpus.offsets, trees.heads, features.cutoff)
+    empty = Problem(
+        _sequences_of_arcs(rules), index.size, labels, edges=False, existing=features.weights,
+        templates=templates_of(features, coder, index, None, (), index.size),
+    )  # fmt: skip
+    problem = _problem_of_trees(empty, index.look_up(codes, corpus.offsets), corpus)
+    return Compiled(problem, features, coder, index, (), codes)
+
+
+def _problem_of_trees(like: Problem, arcs: TokenAttributes, corpus: Corpus) -> Problem:
+    """Return the problem of a corpus whose arcs have these attributes, with the labels and rules of another problem."""
+    found = tree_gold.GoldTrees.of(corpus)
+    gold, labels = tree_gold.gold_arcs(found.trees, corpus.offsets, like.labels)
+    data = like.data._replace(
+        offsets=found.arc_offsets(),
+        starts=arcs.starts,
+        rows=arcs.rows,
+        gold=readonly(gold, np.int32),
+        weights=readonly(np.empty(0) if corpus.weights is None else corpus.weights, np.float32),
+        weighted=corpus.weights is not None,
+    )
+    return replace(like, data=data, labels=labels, gold_trees=found)
+
+
+def _sequences_of_arcs(rules: TreeRules) -> Sequences:
+    """Return no sentences, under the given rules."""
+    places, ids = readonly(np.zeros(1), np.int64), readonly(np.empty(0), np.int32)
+    numbers, bits = readonly(np.empty(0), np.float32), readonly(np.empty(0), np.uint8)
+    return Sequences(
+        offsets=places,
+        starts=places,
+        rows=ids,
+        values=numbers,
+        gold=ids,
+        edge_starts=readonly(np.empty(0), np.int64),
+        edge_rows=ids,
+        weights=numbers,
+        allowed=bits,
+        complete=readonly(np.empty(0), np.bool_),
+        valued=False,
+        rich=False,
+        weighted=False,
+        partial=False,
+        trees=rules,
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -338,6 +421,7 @@ def _sequences(
         rich=edges is not None,
         weighted=weights is not None,
         partial=gold.allowed is not None,
+        trees=NO_TREES,
     )
 
 

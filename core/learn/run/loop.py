@@ -15,6 +15,7 @@ import numpy as np
 
 from tagsmith.core.evaluate.segmentation import evaluate
 from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.evaluate.trees import TreeMetrics
 from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.run import checkpoint
 from tagsmith.core.learn.run.progress import ObjectiveKind, Progress
@@ -41,7 +42,7 @@ class Learned:
     #: The pass that these weights come from: the last one, or the best one if the stop rule keeps it.
     best_pass: int
     stop_reason: StopReason
-    dev: Metrics | None
+    dev: Metrics | TreeMetrics | None
     #: One point per pass: pass, seconds, objective and its kind, active features, dev score.
     curve: list[dict[str, Any]]
     #: Other results of the trainer, for the metrics of the version.
@@ -69,7 +70,7 @@ class _Run:
     objective_kind: ObjectiveKind = "estimate"
     change: float = np.inf
     active: int | None = None
-    metrics: Metrics | None = None
+    metrics: Metrics | TreeMetrics | None = None
     best_score: float = -1.0
     best_pass: int = 0
     best: Weights | None = None
@@ -153,7 +154,7 @@ class _Run:
             active_features=self.active,
             dev=self.metrics.as_dict() if self.metrics else None,
             seconds=self.seconds,
-            tokens_per_second=round(rate * self.problem.tokens, 1) if rate else None,
+            tokens_per_second=round(rate * self.problem.words, 1) if rate else None,
             eta_seconds=round((passes - done) / rate, 3) if rate else None,
             pass_done=report.pass_done,
             message=report.message or (f"pass {report.pass_number} of {passes}" if report.pass_done else ""),
@@ -266,7 +267,7 @@ def _refuse_diverged(objective: float, passes: int) -> None:
 
 def _refuse_worse_than_nothing(objective: float, problem: Problem) -> None:
     """Refuse a model that is far worse than all weights zero, which give every labelling the same probability."""
-    nothing = problem.tokens * math.log(max(len(problem.labels), 2))
+    nothing = problem.log_labellings
     if objective > WORSE_THAN_NOTHING * nothing:
         raise Diverged(
             f"Training diverged: the objective is {objective:,.0f}, and {nothing:,.0f} without any training. Choose a "
@@ -274,5 +275,7 @@ def _refuse_worse_than_nothing(objective: float, problem: Problem) -> None:
         )
 
 
-def _evaluate(weights: Weights, dev: Problem) -> Metrics:
+def _evaluate(weights: Weights, dev: Problem) -> Metrics | TreeMetrics:
+    if dev.gold_trees is not None:
+        return dev.gold_trees.score(weights.decode(dev), dev.labels)
     return evaluate(dev.labels, dev.data.gold, weights.decode(dev), dev.data.offsets)

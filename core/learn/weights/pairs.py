@@ -41,6 +41,8 @@ def _mark(data: Sequences, layout: Layout, marks: NDArray[np.bool_]) -> None:
                 continue
             for k in range(data.starts[token], data.starts[token + 1]):
                 marks[np.int64(data.rows[k]) * labels + y] = True
+                if data.trees.present:
+                    marks[np.int64(data.rows[k]) * labels] = True
             if edges and before >= 0:
                 marks[np.int64(attributes + before) * labels + y] = True
             if data.rich and before >= 0:
@@ -110,6 +112,8 @@ def _count_gold(data: Sequences, layout: Layout, in_loss: bool, counts: Floats) 
                 continue
             for k in range(data.starts[token], data.starts[token + 1]):
                 counts[np.int64(data.rows[k]) * labels + y] += weight * value_of(data, k)
+                if data.trees.present and y > 0:
+                    counts[np.int64(data.rows[k]) * labels] += weight * value_of(data, k)
             if edges and before >= 0:
                 counts[np.int64(attributes + before) * labels + y] += weight
             if data.rich and before >= 0:

@@ -13,8 +13,8 @@ fallback), and subtract gold. `sequence_loss` computes only the loss. `sequence_
 `sequence_direction` and `batch_direction` compute the direction. Every probabilistic trainer calls one of them and uses
 only the buffers they fill.
 
-A structure other than a chain would replace the sums of `inference.posterior`, and the meaning of `beta`, `pairs` and
-`matrices`.
+If the sentences are dependency trees, their "tokens" are arcs, and `weights.trees` replaces the sums over labellings.
+`beta` then holds the probabilities of arcs and relations.
 """
 
 from math import isnan
@@ -31,6 +31,7 @@ from tagsmith.core.inference.posterior import Sums, by_logarithms, by_scaling
 from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Sequences
 from tagsmith.core.learn.weights.rows import Scorer, gather, gather_edges, prefetch, prefetch_edges
+from tagsmith.core.learn.weights.trees import add_gold, lanes_of, tree_loss
 
 
 class Buffers(NamedTuple):
@@ -88,8 +89,9 @@ def score_tokens(data: Sequences, sentence: int, m: Scorer, psi: Floats, at: int
     keep_apart()
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
-        prefetch(data, token + 4, m)
-        gather(data, token, m, psi, (at + token - begin) * m.layout.width)
+        lanes = lanes_of(data, token, m.layout)
+        prefetch(data, token + 4, m, lanes)
+        gather(data, token, m, lanes, psi, (at + token - begin) * m.layout.width)
 
 
 @kernel
@@ -110,6 +112,9 @@ def _loss(data: Sequences, sentence: int, m: Scorer, e: Edges, c: Chain, at: Any
     """Return -log p(gold | sentence), and compute the requested sums in the chain."""
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     labels, width = m.layout.labels, m.layout.width
+    if data.trees.present:
+        score_tokens(data, sentence, m, c.psi, at)
+        return tree_loss(data, sentence, m.layout, c, at, sums != Sums.LOG_Z)
     complete, gold = is_complete(data, sentence), 0.0
     if not complete:
         gold = _among_allowed(data, sentence, m, e, c, at, sums)
@@ -194,7 +199,9 @@ def sequence_direction(data: Sequences, sentence: int, m: Scorer, e: Edges, c: C
     for t in range(n):
         row = (at + t) * width
         scale(c.beta, row, row + width, -1)
-        if complete:
+        if data.trees.present:
+            add_gold(data, begin + t, c.beta, row, weight)
+        elif complete:
             c.beta[row + data.gold[begin + t]] += weight
     if c.rich:
         size = m.layout.labels * width

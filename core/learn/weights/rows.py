@@ -84,8 +84,8 @@ def _add_weighted(r: Rows, at: Any, pending: Any, value: Any, acc: Any) -> Any:
 
 
 @inlined
-def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None:
-    """out[at:at+width] = sum of the token's rows as read, each times its value.
+def gather(data: Sequences, token: Any, m: Scorer, lanes: Any, out: Floats, at: Any) -> None:
+    """out[at:at+lanes] = sum of the token's rows as read, each times its value. `lanes` is a multiple of a vector.
 
     Processes three vectors at a time: a row of up to 24 labels is visited once, and its pending penalty is read once.
     """
@@ -94,7 +94,7 @@ def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None
     kind = r.weights.dtype.type
     scale = v.splat(kind(reading.scale))
     j = 0
-    while width - j >= 3 * v.LANES:
+    while lanes - j >= 3 * v.LANES:
         a, b, c = v.zero(out), v.zero(out), v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
@@ -107,7 +107,7 @@ def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None
         v.store(out, at + j + v.LANES, v.multiply(b, scale))
         v.store(out, at + j + 2 * v.LANES, v.multiply(c, scale))
         j += 3 * v.LANES
-    while j < width:
+    while j < lanes:
         a = v.zero(out)
         for k in range(first, last):
             row = np.int64(data.rows[k])
@@ -118,14 +118,14 @@ def gather(data: Sequences, token: Any, m: Scorer, out: Floats, at: Any) -> None
 
 
 @inlined
-def prefetch(data: Sequences, token: int, m: Scorer) -> None:
-    """Prefetch the rows of a token that will be read soon."""
+def prefetch(data: Sequences, token: int, m: Scorer, lanes: Any) -> None:
+    """Prefetch the first `lanes` weights of the rows of a token that will be read soon."""
     r, reading, width = m.rows, m.reading, m.layout.width
     if token + 1 < data.starts.shape[0]:
         for k in range(data.starts[token], data.starts[token + 1]):
             at = np.int64(data.rows[k]) * width
             v.prefetch(r.weights, at)
-            v.prefetch(r.weights, at + width - 1)
+            v.prefetch(r.weights, at + lanes - 1)
             if r.masked:
                 v.prefetch(r.mask, at // v.LANES)
             if reading.sign != 0.0:
@@ -209,10 +209,10 @@ def existing(r: Rows, at: Any, step: Any) -> Any:
 
 
 @inlined
-def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: Any, width: int) -> None:
-    """row += value * step, where weights exist."""
+def add_to_row(r: Rows, row: Any, value: Any, step: Floats, at: Any, width: int, lanes: Any) -> None:
+    """row[:lanes] += value * step, where weights exist."""
     value_v = v.splat(r.weights.dtype.type(value))
-    for j in range(0, width, v.LANES):
+    for j in range(0, lanes, v.LANES):
         k = row * width + j
         v.store(r.weights, k, v.fma(value_v, existing(r, k, v.load(step, at + j)), v.load(r.weights, k)))
 

@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.jit import ZERO, kernel
+from tagsmith.core.base.jit import ZERO, inner, keep_apart, kernel
+from tagsmith.core.features.arcs import arc_of
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tagsmith.core.learn.weights.posterior import score_edges, score_tokens, sequence_loss
-from tagsmith.core.learn.weights.rows import PLAIN, Scorer, load_edges, read_edges, rows_of
+from tagsmith.core.learn.weights.rows import PLAIN, Scorer, gather, load_edges, read_edges, rows_of
+from tagsmith.core.learn.weights.trees import best_relation, find_tree, lanes_of, words_of
 
 #: Tokens between two opportunities to stop: about a tenth of a second for a few dozen labels.
 SLICE_TOKENS = 100_000
@@ -36,9 +38,27 @@ def _decode(
     for sentence in range(first, last):
         begin, end = data.offsets[sentence], data.offsets[sentence + 1]
         score_tokens(data, sentence, m, c.psi, ZERO)
-        if end > begin:
+        if end > begin and data.trees.present:
+            _decode_tree(data, sentence, m, c, out)
+        elif end > begin:
             own = score_edges(data, sentence, m, e, c, ZERO)
             ch.viterbi(c.psi, end - begin, own.scores, own.step, m.layout.labels, m.layout.width, out, begin)
+
+
+@inner
+def _decode_tree(data: Sequences, sentence: int, m: Scorer, c: Chain, out: NDArray[np.int32]) -> None:
+    """Write the label of each arc of the best tree, and -1 for all others. The scores are in the chain."""
+    keep_apart()
+    begin, layout = data.offsets[sentence], m.layout
+    n = words_of(data.offsets[sentence + 1] - begin)
+    find_tree(data, c, n, layout.width)
+    for token in range(begin, data.offsets[sentence + 1]):
+        out[token] = -1
+    for modifier in range(1, n + 1):
+        arc = arc_of(c.trees.heads[modifier], modifier, n)
+        if lanes_of(data, begin + arc, layout) < layout.width:
+            gather(data, begin + arc, m, layout.width, c.psi, arc * layout.width)
+        out[begin + arc] = best_relation(c.psi, arc * layout.width, layout.labels)
 
 
 class Weights:
@@ -85,7 +105,7 @@ class Weights:
             yield _losses(problem.data, first, last, scorer, e, c)
 
     def decode(self, problem: Problem) -> NDArray[np.int32]:
-        """Return the best label of every token."""
+        """Return the best label of every token; of trees, that of every arc, -1 for arcs that the best tree lacks."""
         layout = self.problem.layout
         e = ch.edges(layout.labels, self.values.dtype)
         c = problem.chain(max(problem.longest, 1), self.values.dtype)

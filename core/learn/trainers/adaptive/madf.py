@@ -70,7 +70,7 @@ class Madf(Adaptive):
         if self._scale_of is None or self._scale_of[0] is not problem:
             # In place, because these are the largest arrays of the trainer.
             share = gold_frequencies(problem)
-            share /= max(problem.tokens, 1)
+            share /= max(problem.words, 1)
             # The sum of the values may be negative or greater than one per token.
             np.clip(share, 0.0, 1.0, out=share)
             share *= 1 / self.spec.a - 1 / self.spec.b

@@ -37,6 +37,7 @@ from tagsmith.core.learn.weights.rows import (
     load_edges,
     value_of,
 )
+from tagsmith.core.learn.weights.trees import lanes_of
 
 
 class Frequencies(IntEnum):
@@ -167,16 +168,23 @@ def _begin_step(r: Rows, g: Rates, row: Any, step: AdaptiveStep, p: AdaptivePlan
 
 @inlined
 def _step_row(
-    r: Rows, g: Rates, row: Any, value: float, rate: float, steps: Floats, at: int, p: AdaptivePlan
+    r: Rows,
+    g: Rates,
+    row: Any,
+    factor: tuple[float, float],
+    steps: Floats,
+    at: int,
+    p: AdaptivePlan,
+    lanes: Any,
 ) -> None:
-    """row += rate_i * value * step."""
-    width = p.layout.width
+    """row[:lanes] += rate_i * value * step; `factor` is (value, rate)."""
+    width, (value, rate) = p.layout.width, factor
     if p.kind == Frequencies.ADF:
-        add_to_row(r, row, g.gamma[row] * value, steps, at, width)
+        add_to_row(r, row, g.gamma[row] * value, steps, at, width, lanes)
         return
     kind = r.weights.dtype.type
     value_v = v.splat(kind(rate * value))
-    for j in range(0, width, v.LANES):
+    for j in range(0, lanes, v.LANES):
         k = row * width + j
         step = existing(r, k, v.load(steps, at + j))
         v.store(r.weights, k, v.fma(v.multiply(value_v, v.load(g.scale, k)), step, v.load(r.weights, k)))
@@ -191,7 +199,7 @@ def _step_blocks(
         row = edge_row(data, k, p.layout)
         for y in range(p.layout.labels):
             _begin_step(r, g, row + y, step, p)
-            _step_row(r, g, row + y, 1.0, step.rate, c.matrices, at + y * p.layout.width, p)
+            _step_row(r, g, row + y, (1.0, step.rate), c.matrices, at + y * p.layout.width, p, p.layout.width)
 
 
 @inner
@@ -203,17 +211,18 @@ def _update(
     at = ZERO
     for i in range(s.first, s.last):
         for token in range(data.offsets[s.order[i]], data.offsets[s.order[i] + 1]):
+            lanes = lanes_of(data, token, p.layout)
             for k in range(data.starts[token], data.starts[token + 1]):
                 row = np.int64(data.rows[k])
                 _begin_step(r, g, row, step, p)
-                _step_row(r, g, row, float(value_of(data, k)), step.rate, c.beta, at * width, p)
+                _step_row(r, g, row, (float(value_of(data, k)), step.rate), c.beta, at * width, p, lanes)
             if c.rich:
                 _step_blocks(data, token, at * labels * width, step, r, g, c, p)
             at += 1
     if step.paired:
         for y in range(labels):
             _begin_step(r, g, p.layout.attributes + y, step, p)
-            _step_row(r, g, p.layout.attributes + y, 1.0, step.rate, c.pairs, y * width, p)
+            _step_row(r, g, p.layout.attributes + y, (1.0, step.rate), c.pairs, y * width, p, width)
 
 
 @kernel

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
+from tagsmith.core.base.jit import ZERO, inlined, inner, keep_apart, kernel
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
 from tagsmith.core.learn.problem.layout import Layout
@@ -35,6 +35,7 @@ from tagsmith.core.learn.weights.posterior import (
     weight_of,
 )
 from tagsmith.core.learn.weights.rows import PLAIN, Rows, Scorer, edge_row, load_edges, read_edges, value_of
+from tagsmith.core.learn.weights.trees import is_right, lanes_of, tree_violation
 
 
 class Margin(IntEnum):
@@ -151,6 +152,8 @@ def add_wrong(
     """Add phi(gold) - phi(decoded) of a sentence, times its weight: two labels at each wrong token, and transitions."""
     kind, attributes, width = d.sums.dtype.type, layout.attributes, layout.width
     begin, one = data.offsets[sentence], d.sums.dtype.type(weight_of(data, sentence))
+    if data.trees.present:
+        return _add_wrong_arcs(data, sentence, y.decoded, count, d, layout)
     for token in range(begin, data.offsets[sentence + 1]):
         t = token - begin
         gold, found = y.gold[t], y.decoded[t]
@@ -177,11 +180,37 @@ def add_wrong(
     return count
 
 
+@inner
+def _add_wrong_arcs(
+    data: Sequences, sentence: int, found: NDArray[np.int32], count: int, d: Direction, layout: Layout
+) -> int:
+    """Add phi(gold) - phi(found) of a tree, times its weight; `found` has the codes of `tree_violation`."""
+    keep_apart()
+    kind, width = d.sums.dtype.type, layout.width
+    begin, one = data.offsets[sentence], d.sums.dtype.type(weight_of(data, sentence))
+    for token in range(begin, data.offsets[sentence + 1]):
+        gold, code = data.gold[token], found[token - begin]
+        if is_right(data, token, code):
+            continue
+        # 1 for a missing arc, -1 for a wrong one, 0 if only the relation of the arc is wrong.
+        arc = (1 if gold >= 0 else 0) - (code & 1)
+        relation = code >> 1 if gold > 0 else gold
+        for k in range(data.starts[token], data.starts[token + 1]):
+            row, value = np.int64(data.rows[k]), one * kind(value_of(data, k))
+            count = _place(d, row, count, width)
+            place = np.int64(d.places[row]) * width
+            d.sums[place] += kind(arc) * value
+            if relation != gold:
+                d.sums[place + gold] += value
+                d.sums[place + relation] -= value
+    return count
+
+
 @inlined
-def _add_to_place(d: Direction, row: Any, value: Any, steps: Floats, at: Any, width: int) -> None:
-    """Sum of the row += value * step."""
+def _add_to_place(d: Direction, row: Any, value: Any, steps: Floats, at: Any, width: int, lanes: Any) -> None:
+    """Sum of the row, up to `lanes`, += value * step."""
     place, value_v = np.int64(d.places[row]) * width, v.splat(d.sums.dtype.type(value))
-    for j in range(0, width, v.LANES):
+    for j in range(0, lanes, v.LANES):
         v.store(d.sums, place + j, v.fma(value_v, v.load(steps, at + j), v.load(d.sums, place + j)))
 
 
@@ -191,20 +220,21 @@ def add_expected(data: Sequences, sentence: int, count: int, d: Direction, c: Ch
     attributes, labels, width = layout.attributes, layout.labels, layout.width
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
+        lanes = lanes_of(data, token, layout)
         for k in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[k])
             count = _place(d, row, count, width)
-            _add_to_place(d, row, value_of(data, k), c.beta, (token - begin) * width, width)
+            _add_to_place(d, row, value_of(data, k), c.beta, (token - begin) * width, width, lanes)
         if c.rich and token > begin:
             for k in range(data.edge_starts[token], data.edge_starts[token + 1]):
                 for y in range(labels):
                     row = edge_row(data, k, layout) + y
                     count = _place(d, row, count, width)
-                    _add_to_place(d, row, 1, c.matrices, ((token - begin) * labels + y) * width, width)
+                    _add_to_place(d, row, 1, c.matrices, ((token - begin) * labels + y) * width, width, width)
     if layout.edges and end - begin > 1:
         for y in range(labels):
             count = _place(d, attributes + y, count, width)
-            _add_to_place(d, attributes + y, 1, c.pairs, y * width, width)
+            _add_to_place(d, attributes + y, 1, c.pairs, y * width, width, width)
     return count
 
 
@@ -281,6 +311,8 @@ def violation(
     begin, n = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     labels, width = m.layout.labels, m.layout.width
     score_tokens(data, sentence, m, c.psi, ZERO)
+    if data.trees.present:
+        return float(weight_of(data, sentence)) * _tree_loss(data, sentence, m.layout, rule, c, y.decoded)
     gold = _find_gold(data, sentence, m, e, c, y.gold)
     own = ch.edges_of_tokens(e, c, labels, width) if c.rich else e
     if rule.costly and rule.augmented:
@@ -300,6 +332,20 @@ def violation(
         elif rule.total == Total.ONE and wrong:
             loss += 1.0
     return float(weight_of(data, sentence)) * loss
+
+
+@inner
+def _tree_loss(
+    data: Sequences, sentence: int, layout: Layout, rule: Rule, c: Chain, found: NDArray[np.int32]
+) -> float:
+    """Return the margin violation of the tree whose scores are in the chain; see `tree_violation`."""
+    loss, cost = tree_violation(data, sentence, layout, rule.costs, rule.costly and rule.augmented, c, found)
+    if rule.costly and not rule.augmented:
+        if rule.total == Total.SUM:
+            loss += cost
+        else:
+            loss += sqrt(cost) if rule.total == Total.ROOT else min(cost, 1.0)
+    return loss
 
 
 @kernel

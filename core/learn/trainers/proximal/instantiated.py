@@ -193,6 +193,7 @@ def _bench(problem: Problem, tokens: int, dtype: Any) -> Bench:
         rich=problem.rich,
         weighted=weighted,
         partial=partial,
+        trees=problem.data.trees,
     )
     blocks = tokens * labels if problem.rich else 0
     rows = v.zeros((tokens + labels + blocks) * problem.width, dtype)

@@ -38,6 +38,7 @@ from tagsmith.core.learn.weights.posterior import (
     weight_of,
 )
 from tagsmith.core.learn.weights.rows import Scorer, edge_row, read_edges
+from tagsmith.core.learn.weights.trees import tree_loss
 
 #: The number of trials, and the factor between their rates (section 3.5).
 TRIALS, FACTOR = 3, 0.5
@@ -206,6 +207,9 @@ def _put_between(length: int, m: Scorer, part: float, s: Search) -> float:
 def _loss_at(data: Sequences, sentence: int, part: float, m: Scorer, s: Search) -> float:
     """Return the sample's loss at `part` times the scheduled step."""
     length = data.offsets[sentence + 1] - data.offsets[sentence]
+    if data.trees.present:
+        _put_between(length, m, part, s)
+        return float(weight_of(data, sentence)) * tree_loss(data, sentence, m.layout, s.chain, ZERO, False)
     own = s.edges
     if s.chain.rich:
         own = ch.edges_of_tokens(s.edges, s.chain, m.layout.labels, m.layout.width)

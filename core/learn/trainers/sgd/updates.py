@@ -45,6 +45,7 @@ from tagsmith.core.learn.weights.rows import (
     settle_row,
     value_of,
 )
+from tagsmith.core.learn.weights.trees import lanes_of
 
 
 class Penalty(IntEnum):
@@ -190,12 +191,12 @@ def _add_steps(
     marked = k.penalty in (Penalty.CUMULATIVE, Penalty.CLIPPING)
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
-        step = (at + token - begin) * layout.width
+        step, lanes = (at + token - begin) * layout.width, lanes_of(data, token, layout)
         for cell in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[cell])
             if marked:
                 r.touched[row] = kind(mark)
-            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, layout.width)
+            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, layout.width, lanes)
     if c.rich:
         for token in range(begin + 1, end):
             step = (at + token - begin) * layout.labels * layout.width
@@ -204,7 +205,8 @@ def _add_steps(
                 for y in range(layout.labels):
                     if marked:
                         r.touched[row + y] = kind(mark)
-                    add_to_row(r, row + y, kind(rate), c.matrices, step + y * layout.width, layout.width)
+                    at_row = step + y * layout.width
+                    add_to_row(r, row + y, kind(rate), c.matrices, at_row, layout.width, layout.width)
 
 
 @inner
@@ -212,7 +214,7 @@ def _add_edge_steps(layout: Layout, rate: float, mark: float, r: Rows, c: Chain)
     for y in range(layout.labels):
         row = layout.attributes + y
         r.touched[row] = r.touched.dtype.type(mark)
-        add_to_row(r, row, rate, c.pairs, y * layout.width, layout.width)
+        add_to_row(r, row, rate, c.pairs, y * layout.width, layout.width, layout.width)
 
 
 @inlined
