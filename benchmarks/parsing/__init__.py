@@ -1,0 +1,1 @@
+"""Dependency parsers: quality, speed and cost beside UDPipe, on four treebanks."""
