@@ -11,6 +11,7 @@ from tagsmith.core.evaluate.segmentation import vocabulary_score
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.resolved import Features
 from tagsmith.core.learn.problem import information_gain
+from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.run.loop import learn
 from tagsmith.core.learn.run.progress import Progress
 from tagsmith.core.learn.run.spec import Learning
@@ -75,7 +76,7 @@ def train(
         kept = sum(each.kept for each in ranked)
         message = f"kept {kept} of {len(ranked)} templates by information gain"
         yield Progress("compile", passes=passes, message=message)
-    summary = f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels"
+    summary = _summary(problem)
     needed = memory.peak_bytes(
         spec.trainer, problem, threads=spec.threads, keeps_best=spec.stop.keeps_best, warm=init is not None
     )
@@ -90,7 +91,7 @@ def train(
     warnings = _label_warnings(corpus, dev)
     learned = yield from learn(spec, problem, dev_problem, start=start, resume=resume, carried=carried)
     vocabulary: dict[str, Any] = {}
-    if dev is not None and dev_problem is not None:
+    if dev is not None and dev_problem is not None and dev.labels is not None:
         score = vocabulary_score(corpus, dev, dev_problem.labels, learned.weights.decode(dev_problem))
         vocabulary = {} if score is None else {"vocabulary": asdict(score)}
     metrics: dict[str, Any] = {} if learned.dev is None else {"dev": learned.dev.as_dict() | vocabulary}
@@ -115,8 +116,21 @@ def train(
     )
 
 
+def _summary(problem: Problem) -> str:
+    """Describe the size of a problem."""
+    words = f"{problem.words} tokens, {problem.attributes} attributes"
+    if not problem.data.trees.present:
+        return f"{words}, {len(problem.labels)} labels"
+    rules = problem.data.trees
+    kind = "projective trees" if rules.projective else "trees with crossing arcs"
+    roots = "one root" if rules.single_root else "several roots"
+    return f"{words}, {len(problem.labels) - 1} relations, {problem.tokens} arcs, {kind}, {roots}"
+
+
 def _label_warnings(corpus: Corpus, dev: Corpus | None) -> list[str]:
     """Return what is wrong with the labels of the training corpus and of the dev set."""
+    if corpus.trees is not None:
+        return []
     labels = corpus.label_names
     found = [one_label(labels)]
     if dev is not None and dev.labels is not None:

@@ -1,9 +1,11 @@
 """The sizes of a problem, from which every trainer estimates its memory."""
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 
+from tagsmith.core.inference.tree.solver import solver_bytes
 from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.weights.pairs import existing_marks
 
@@ -20,6 +22,7 @@ class Sizes:
     sentences: int
     longest: int
     chain: int  # bytes per token of the chain buffers
+    solver: int  # bytes of the tree algorithms for the longest sentence
     marginals: int  # bytes per token of its marginals and of the marginals of the transitions into it
 
     @property
@@ -34,7 +37,7 @@ class Sizes:
 
     def chains(self, sentences: int) -> int:
         """Return the bytes of the chain buffers for `sentences` sentences at once."""
-        return self.chain * self.longest * min(sentences, self.sentences)
+        return self.chain * self.longest * min(sentences, self.sentences) + self.solver
 
 
 def sizes_of(problem: Problem) -> Sizes:
@@ -55,5 +58,6 @@ def sizes_of(problem: Problem) -> Sizes:
         sentences=problem.sentences,
         longest=problem.longest,
         chain=4 * problem.width * (3 + (2 if problem.data.partial else 1) * numbers),
+        solver=solver_bytes(isqrt(problem.longest)) if problem.data.trees.present else 0,
         marginals=4 * problem.width * numbers,
     )

@@ -51,7 +51,7 @@ class QuasiNewtonSpec(TrainerSpec):
         marginals = sizes.marginals * sizes.tokens
         # The labels of the parameters, and the tokens of the attributes.
         layout = 4 * sizes.parameters + 4 * sizes.cells + 8 * 2 * sizes.rows
-        chains = sizes.chain * sizes.longest * threads
+        chains = (sizes.chain * sizes.longest + sizes.solver) * threads
         # Weights, marginals and chains in float64: a run switches to float64 when no step lowers F in float32.
         double = 2 * (sizes.matrix + marginals + chains)
         return vectors * sizes.vector + layout + double
