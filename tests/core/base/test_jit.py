@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tagsmith.core.base import jit
 from tagsmith.core.base.jit import inner, kernel
 
 
@@ -44,3 +46,32 @@ def test_kernels_run_as_plain_python_where_numba_is_told_not_to_compile():
         check=True,
     )
     assert ran.stdout == "[0, 2, 3] ['a', 'b']\n"
+
+
+def test_an_edit_changes_the_caches_of_the_modules_that_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "part").mkdir()
+    sources = {
+        "part/below.py": "x = 1\n",
+        "part/middle.py": "from tagsmith.core.part.below import (\n    x,\n)\n",
+        "above.py": "from tagsmith.core.part import middle as m\n",
+        "beside.py": "import numpy\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(jit, "_CORE", tmp_path)
+
+    def caches() -> dict[str, str]:
+        jit._imports.cache_clear()
+        jit._cache_of.cache_clear()
+        return {name: jit._cache_of(tmp_path / name) for name in sources}
+
+    before = caches()
+    assert caches() == before
+    assert len(set(before.values())) == len(sources)
+    (tmp_path / "part/below.py").write_text("x = 2\n")
+    changed = {name for name, cache in caches().items() if cache != before[name]}
+    assert changed == {"part/below.py", "part/middle.py", "above.py"}
+    jit._imports.cache_clear()
+    jit._cache_of.cache_clear()
