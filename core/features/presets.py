@@ -1,9 +1,13 @@
-"""Ready-made feature sets: functions of the number of attribute columns of a corpus."""
+"""Ready-made feature sets: functions of the number of attribute columns of a corpus.
+
+The presets for dependency trees are in `arc_presets`.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tagsmith.core.features.arc_presets import ARC_PRESETS
 from tagsmith.core.features.columns.derived import Derived
 from tagsmith.core.features.columns.matched.kinds import MatchedSpec
 from tagsmith.core.features.columns.matched.same import SameColumn
@@ -12,7 +16,7 @@ from tagsmith.core.features.columns.matched.word_length import WordLengthColumn
 from tagsmith.core.features.columns.matched.word_pair import WordPairColumn
 from tagsmith.core.features.lexicon.trie import SIDES
 
-Preset = Literal["chunking", "ner", "pos", "segmentation", "generic"]
+Preset = Literal["chunking", "ner", "pos", "segmentation", "generic", "parsing", "parsing-wide"]
 #: Templates in CRF++'s syntax, and the derived and matched columns that they name.
 FeatureSet = tuple[str, Mapping[str, Derived | MatchedSpec]]
 
@@ -28,18 +32,27 @@ _SPELLING = {
 
 @dataclass(frozen=True, slots=True)
 class PresetDescription:
-    """A preset for people: its name, what it is for, and its number of templates for one column."""
+    """A preset for people: its name, what it is for, and its number of templates.
+
+    The number is that for one column, and for trees that for the columns of `TREEBANK`.
+    """
 
     name: str
     summary: str
     templates: int
 
 
+#: The columns of a usual treebank.
+TREEBANK = ("form", "lemma", "upos", "feats")
+
+
 def presets() -> tuple[PresetDescription, ...]:
     """Describe all presets."""
+    of_labels = [(name, make.__doc__, make(1)[0].count("\n") + 1) for name, make in PRESETS.items()]
+    of_trees = [(name, make.__doc__, len(make(TREEBANK)[0])) for name, make in ARC_PRESETS.items()]
     return tuple(
-        PresetDescription(name, (make.__doc__ or "").partition("\n")[0], make(1)[0].count("\n") + 1)
-        for name, make in PRESETS.items()
+        PresetDescription(name, (summary or "").partition("\n")[0], count)
+        for name, summary, count in (*of_labels, *of_trees)
     )
 
 

@@ -50,7 +50,18 @@ def restored(record: dict[str, Any]) -> Features:
         raise ValueError("The features of trees need templates over arcs.")
     if structure != "tree" and any(template.slots and template.over_arcs for template in templates):
         raise ValueError("Only the features of trees have templates over arcs.")
-    return resolve_features(templates, derived, names, int(record["cutoff"]), structure=structure)
+    relations, projective = record.get("relations", True), record.get("projective")
+    if not isinstance(relations, bool) or not (projective is None or isinstance(projective, bool)):
+        raise ValueError("The record does not say which trees are possible.")
+    return resolve_features(
+        templates,
+        derived,
+        names,
+        int(record["cutoff"]),
+        structure=structure,
+        relations=relations,
+        projective=projective,
+    )
 
 
 def _restored_template(kind: Any, literals: Any, slots: Any, syntax: Any) -> Template:
@@ -87,6 +98,8 @@ def only(features: Features, kept: Collection[Template]) -> Features:
         features.cutoff,
         weights=features.weights,
         structure=features.structure,
+        relations=features.relations,
+        projective=features.projective,
     )
 
 
@@ -98,6 +111,8 @@ def resolve_features(
     *,
     weights: ExistingWeights = ALL_WEIGHTS,
     structure: Structure = "chain",
+    relations: bool = True,
+    projective: bool | None = None,
 ) -> Features:
     """Number every column that the templates name, or raise Invalid that lists the missing ones.
 
@@ -145,6 +160,8 @@ def resolve_features(
         cutoff=cutoff,
         weights=weights,
         structure=structure,
+        relations=relations,
+        projective=projective,
     )
 
 

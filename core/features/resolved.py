@@ -124,6 +124,9 @@ class Features:
     cutoff: int
     weights: ExistingWeights
     structure: Structure
+    #: Trees only. Whether relations are learned, and whether arcs may not cross; None: as in the training trees.
+    relations: bool = True
+    projective: bool | None = None
 
     @property
     def independent(self) -> bool:
@@ -163,6 +166,7 @@ class Features:
 
     def record(self) -> dict[str, Any]:
         """Describe the features in JSON values, which `restored` reads."""
+        of_trees = {"relations": self.relations, "projective": self.projective}
         return {
             "names": list(self.names),
             "templates": [
@@ -180,4 +184,5 @@ class Features:
             ],
             "cutoff": self.cutoff,
             "structure": self.structure,
+            **(of_trees if self.structure == "tree" else {}),
         }

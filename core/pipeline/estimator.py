@@ -207,9 +207,11 @@ class SequenceTagger(SequenceEstimator):
 def learning_of(spec: Mapping[str, Any]) -> Learning:
     """Validate how an estimator learns; raise ValueError with the places of the faults."""
     try:
-        return validated(_SPEC, dict(spec), "The estimator")
+        learning = validated(_SPEC, dict(spec), "The estimator")
+        learning.features.resolve([], trees=False)
     except Invalid as error:
         raise ValueError(_message_of(error)) from None
+    return learning
 
 
 def marginals_of(tagger: Tagger, X: Any) -> list[list[dict[str, float]]]:

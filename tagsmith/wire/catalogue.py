@@ -32,7 +32,9 @@ class PresetInfo(WireResponse):
 
     name: str
     summary: str
-    templates: int = Field(description="Number of templates for a corpus with one column.")
+    templates: int = Field(
+        description="Number of templates for a corpus with one column, or for a treebank with form, lemma, upos, feats."
+    )
 
 
 class JobEstimate(WireResponse):

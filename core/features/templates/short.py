@@ -11,11 +11,12 @@ An object with `grams` makes many templates, the n-grams of a window (see `grams
 `join`.
 
 In templates over arcs, a place is `head.word[-1]`, `modifier.word`, `between.word` (any token between the two), or a
-column of the arc itself: `direction` or `distance`. A template has at most one place between.
+column of the arc itself: `direction` or `distance`. A template has at most one place between. The templates of a list
+are all over arcs or all over tokens.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -71,6 +72,23 @@ SCHEMA: dict[str, Any] = {
     },
     "examples": [[["word[-1]", "word[0]"], "word[1]", {"grams": 3, "columns": ["1"]}, {"edge": True}]],
 }
+
+
+def places_of(entries: Sequence[Any]) -> Iterator[str]:
+    """Yield the places that the entries name, which need not be valid."""
+    for entry in entries:
+        places = entry.get("join") if isinstance(entry, dict) else entry
+        yield from (
+            place for place in (places if isinstance(places, list) else [places]) if isinstance(place, str)
+        )
+
+
+def over_arcs(entries: Sequence[Any]) -> bool:
+    """Whether a place is at the head, at the modifier or between them.
+
+    `direction` and `distance` do not count: columns of a corpus can have these names.
+    """
+    return any(_is_sided(place) for place in places_of(entries))
 
 
 def parse_short(entries: Sequence[Any], *, arcs: bool = False) -> tuple[Template, ...]:
@@ -139,9 +157,19 @@ def _parse_object(entry: dict[str, Any], slot: Callable[[Any, str], Slot], gener
     ]
 
 
+def _is_sided(place: str) -> bool:
+    """Whether a place says that it is at the head, at the modifier or between them."""
+    return place.partition(".")[0] in _SIDES and "." in place
+
+
 def _slot(place: Any, where: str) -> Slot:
     found = _PLACE.fullmatch(place) if isinstance(place, str) else None
     if found is None:
+        if isinstance(place, str) and _is_sided(place):
+            raise EntryError(
+                f"{place} is a place of an arc, but the templates are over tokens. Write a place such as word[-1].",
+                where,
+            )
         raise EntryError("A place is a column and an offset, such as word[-1].", where)
     column, absolute, offset = found.groups(default="")
     try:
@@ -161,6 +189,12 @@ def _arc_slot(place: Any, where: str) -> Slot:
         return Slot(0, place, "arc")
     anchor, dot, rest = place.partition(".") if isinstance(place, str) else ("", "", "")
     if not dot or anchor not in _SIDES:
+        if isinstance(place, str) and _PLACE.fullmatch(place):
+            raise EntryError(
+                f"{place} is a place of a token, but the templates are over arcs. Write head.{place} or "
+                f"modifier.{place}.",
+                where,
+            )
         raise EntryError(
             "A place of an arc is head.word[-1], modifier.word, between.word, direction or distance.", where
         )

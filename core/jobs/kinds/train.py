@@ -185,7 +185,7 @@ def _dev_scores(spec: TrainSpec, trained: TrainResult, job_id: str) -> NewEvalua
 
 def _prepare(spec: TrainSpec, inputs: InputChecks) -> Prepared:
     corpus = inputs.labelled(spec.corpus)
-    spec.features.resolve(corpus.columns)
+    spec.features.resolve(corpus.columns, trees=corpus.trees)
     inputs.dev(spec.dev, corpus)
     inputs.memory(spec.features, corpus)
     inputs.lexicons([spec.features])
