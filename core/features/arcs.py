@@ -16,7 +16,7 @@ A sentence of n words has n * n possible arcs: word m = 1..n has the heads 0..n 
 are numbered by modifier, then by head.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -447,7 +447,7 @@ def arc_slots_of(features: Features, vocabularies: Sequence[Vocabulary]) -> ArcS
         modifier_parts=_ids([modifiers.get(each["modifier"], -1) for each in parts]),
         arc_parts=_ids([sum(1 << place.column for place in set(each["arc"])) for each in parts]),
         between=_ids([each["between"][0].column if each["between"] else -1 for each in parts]),
-        parents=_ids(_parents(joins, parts)),
+        parents=parents_among(features, range(len(templates))),
         order=_ids(sorted(range(len(templates)), key=lambda t: (len(joins[t]), t))),
     )
 
@@ -480,13 +480,26 @@ def _packed_parts(features: Features, parts: dict[_Part, int], vocabularies: Seq
     return packed(features, tuple(templates), tuple(slots), vocabularies, -1)
 
 
-def _parents(joins: Sequence[frozenset[ResolvedSlot]], parts: Sequence[dict[str, _Part]]) -> list[int]:
-    """For each template, find the longest other one that joins only some of its places; -1 if there is none."""
-    found = []
+def parents_among(features: Features, used: Collection[int]) -> Ids:
+    """For each template, find the longest other one among `used` that joins only some of its places, or -1."""
+    joins = [frozenset(places) for places in features.slots]
+    count, sizes = len(joins), np.array([*map(len, joins)], np.int64)
+    possible = np.zeros(count, np.bool_)
+    possible[[u for u in used if all(place.slot.anchor != "between" for place in joins[u])]] = True
+    holders = dict[ResolvedSlot, list[int]]()
+    for t, join in enumerate(joins):
+        for place in join:
+            holders.setdefault(place, []).append(t)
+    lists = {place: np.array(own, np.int64) for place, own in holders.items()}
+    # The longest first; among them, the first.
+    rank, found = sizes * count - np.arange(count), []
     for join in joins:
-        smaller = [u for u, other in enumerate(joins) if other < join and not parts[u]["between"]]
-        found.append(max(smaller, key=lambda u: (len(joins[u]), -u), default=-1))
-    return found
+        shared = np.bincount(
+            np.concatenate([np.empty(0, np.int64), *map(lists.__getitem__, join)]), minlength=count
+        )
+        inside = possible & (shared == sizes) & (sizes < len(join))
+        found.append(int(np.argmax(np.where(inside, rank, -count))) if inside.any() else -1)
+    return _ids(found)
 
 
 def _ids(values: Sequence[int]) -> Ids:

@@ -121,11 +121,21 @@ def finished(h: np.uint64) -> np.uint64:
 
 
 @inlined
+def stirred(code: Any) -> np.uint64:
+    """The code of a value, ready to be mixed into many hashes."""
+    return _rotated(np.uint64(code) * _C1, 31) * _C2
+
+
+@inlined
+def mixed_in(h: np.uint64, k: np.uint64) -> np.uint64:
+    """Mix a code that is stirred already into the hash."""
+    return _rotated(h ^ k, 27) * np.uint64(5) + _N5
+
+
+@inlined
 def mixed(h: np.uint64, code: Any) -> np.uint64:
     """Mix the code of a value into the hash."""
-    k = np.uint64(code) * _C1
-    k = _rotated(k, 31) * _C2
-    return _rotated(h ^ k, 27) * np.uint64(5) + _N5
+    return mixed_in(h, stirred(code))
 
 
 @inlined
@@ -165,13 +175,19 @@ def keys_of(
     return keys
 
 
+def slots_of_values(
+    slot_starts: NDArray[np.int32], templates: NDArray[np.int16], starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The slot of each value of attributes that are given by their templates and the starts of their values."""
+    first = slot_starts[templates] - starts[:-1]
+    return np.asarray(np.repeat(first, np.diff(starts)) + np.arange(starts[-1]))
+
+
 def columns_of_values(
     slots: Slots, templates: NDArray[np.int16], starts: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """The column of each value of attributes that are given by their templates and the starts of their values."""
-    arity = np.diff(starts)
-    within = np.arange(starts[-1]) - np.repeat(starts[:-1], arity)
-    return np.asarray(slots.columns[np.repeat(slots.starts[templates].astype(np.int64), arity) + within])
+    return np.asarray(slots.columns[slots_of_values(slots.starts, templates, starts)])
 
 
 class _Text(NamedTuple):

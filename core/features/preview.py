@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arcs import ARC_VALUES
 from tagsmith.core.features.columns.bags import BAG_NAME, NO_CELLS, BagIndex, attributes_of, learn_bags
 from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.codes import UNKNOWN, boundary_row
@@ -103,16 +104,15 @@ def named(
     values: Sequence[int],
 ) -> str:
     """The name of the feature that a template makes from the codes of its values."""
-    return template.joined(
-        [
-            vocabularies[slot.column][code]
-            if code >= 0
-            else "?"
-            if code == UNKNOWN
-            else template.boundary(boundary_row(code))
-            for slot, code in zip(slots, values, strict=True)
-        ]
-    )
+
+    def name(slot: ResolvedSlot, code: int) -> str:
+        if slot.slot.anchor == "arc":
+            return ARC_VALUES[slot.column][code]
+        if code >= 0:
+            return vocabularies[slot.column][code]
+        return "?" if code == UNKNOWN else template.boundary(boundary_row(code))
+
+    return template.joined([name(slot, code) for slot, code in zip(slots, values, strict=True)])
 
 
 def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token: int) -> list[int]:

@@ -138,7 +138,7 @@ def _candidate(
     edges: Sequence[tuple[int | None, int | None, NDArray[np.int64]]],
 ) -> Candidate:
     model = tagger.model
-    parts = [(value * _weight(model.attributes, attribute, y), attribute) for attribute, value in own]
+    parts = [(value * weight_of(model.attributes, attribute, y), attribute) for attribute, value in own]
     parts = sorted((part for part in parts if part[0]), key=lambda part: (-abs(part[0]), part[1]))
     transitions = Transitions([], [], [], [])
     for before, after, attributes in edges:
@@ -148,7 +148,7 @@ def _candidate(
         if model.edges is not None:
             pair = before * len(model.labels) + after
             weighed += [
-                (model.edge_attribute_name(attribute), _weight(model.edges.attributes, attribute, pair))
+                (model.edge_attribute_name(attribute), weight_of(model.edges.attributes, attribute, pair))
                 for attribute in attributes.tolist()
                 if attribute >= 0
             ]
@@ -169,7 +169,7 @@ def _candidate(
     )
 
 
-def _weight(a: ModelAttributes, attribute: int, label: int) -> float:
+def weight_of(a: ModelAttributes, attribute: int, label: int) -> float:
     """Return the weight of an attribute with a label or a label pair; weights of zero are not stored."""
     first, last = int(a.starts[attribute]), int(a.starts[attribute + 1])
     place = first + int(np.searchsorted(a.labels[first:last], label))

@@ -17,13 +17,15 @@ from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hash_table import Table
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arc_values import arc_values_are_known
 from tagsmith.core.features.columns.bags import NO_CELLS, BagIndex
 from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.index import Slots, columns_of_values
 from tagsmith.core.features.resolve import restored
 from tagsmith.core.features.resolved import BagTemplate
+from tagsmith.core.inference.tree.rules import TreeRules
 from tagsmith.core.model import matchers
-from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
+from tagsmith.core.model.model import ARC, EdgeAttributes, ModelAttributes, SparseModel
 from tagsmith.core.model.use.usage import Usage
 
 MAGIC = b"TAGSMTH\x02"
@@ -36,6 +38,8 @@ _ATTRIBUTES = {
     "values": np.int32,
 }
 _EDGES = {**_ATTRIBUTES, "labels": np.int32}
+#: The rules of trees that a parser keeps.
+_RULES = ("projective", "single_root")
 #: Exceptions that a header with arbitrary content can cause.
 _WRONG = (
     ValidationError,
@@ -78,11 +82,13 @@ def load(path: Path) -> SparseModel:
 
 
 def _description(model: SparseModel) -> dict[str, Any]:
+    trees = model.trees
     return {
         "labels": list(model.labels),
         "features": model.features.record(),
         "matchers": matchers.description(model.coder.matched),
         "usage": model.usage.record(),
+        **({} if trees is None else {"trees": {name: getattr(trees, name) for name in _RULES}}),
     }
 
 
@@ -147,7 +153,15 @@ def _model(source: flat_file.FlatFile) -> SparseModel:
         else None,
         bags=tuple(_bag(source, i, spec) for i, spec in enumerate(features.bags)),
         usage=Usage.of(header.get("usage", {})),
+        trees=_rules(header["trees"]) if features.structure == "tree" else None,
     )
+
+
+def _rules(entry: dict[str, Any]) -> TreeRules:
+    rules = TreeRules(present=True, **{name: entry[name] for name in _RULES})
+    if not all(type(value) is bool for value in rules):
+        raise ValueError("The rules of trees are not booleans.")
+    return rules
 
 
 def _bag(source: flat_file.FlatFile, number: int, spec: BagTemplate) -> BagIndex:
@@ -171,17 +185,7 @@ def _check(model: SparseModel) -> None:
         and model.features.columns == len(model.coder.base)
         and model.transitions.shape == (labels, labels)
         and bool(np.isfinite(model.transitions).all())
-        and _attributes_are_sound(model.attributes, model.slots, model.table, labels)
-        and (
-            model.edges is None
-            or _attributes_are_sound(
-                model.edges.attributes, model.edge_slots, model.edges.table, labels * labels
-            )
-        )
-        and _values_are_known(model.attributes, model.slots, model)
-        and (model.edges is None or _values_are_known(model.edges.attributes, model.edge_slots, model))
-        and all(_bag_is_sound(bag, model) for bag in model.bags)
-        and _bags_share_nothing(model)
+        and (_tags_are_sound(model) if model.trees is None else _arcs_are_sound(model))
         and all(
             len(d.of_base) == len(model.coder.base[d.spec.of])
             and (
@@ -194,15 +198,45 @@ def _check(model: SparseModel) -> None:
         raise CorruptModel("The arrays of the model file are inconsistent.")
 
 
-def _attributes_are_sound(a: ModelAttributes, slots: Slots, table: Table, labels: int) -> bool:
+def _tags_are_sound(model: SparseModel) -> bool:
+    """Whether the attributes of a tagger are sound."""
+    kinds = [(model.attributes, model.slots, model.table, len(model.labels))]
+    if model.edges is not None:
+        kinds.append((model.edges.attributes, model.edge_slots, model.edges.table, len(model.labels) ** 2))
+    return (
+        all(_attributes_are_sound(a, slots.starts, table, labels) for a, slots, table, labels in kinds)
+        and all(_values_are_known(a, slots, model) for a, slots, _, _ in kinds)
+        and all(_bag_is_sound(bag, model) for bag in model.bags)
+        and _bags_share_nothing(model)
+    )
+
+
+def _arcs_are_sound(model: SparseModel) -> bool:
+    """Whether the attributes of a parser are sound. It has neither transitions nor bags."""
+    a, places = model.attributes, model.arc_places
+    return (
+        model.labels[0] == ARC
+        and not model.transitions.any()
+        and not model.bags
+        and a.size == a.singles
+        and _attributes_are_sound(a, places.starts, model.table, len(model.labels))
+        and arc_values_are_known(
+            places, a.templates, a.value_starts, a.values, [*map(len, model.coder.vocabularies)]
+        )
+    )
+
+
+def _attributes_are_sound(
+    a: ModelAttributes, slot_starts: NDArray[np.int32], table: Table, labels: int
+) -> bool:
     return (
         _rises(a.starts, a.size, len(a.labels))
         and len(a.labels) == len(a.weights)
         and matchers.within(a.labels, 0, labels)
         and bool(np.isfinite(a.weights).all())
-        and matchers.within(a.templates, 0, len(slots.seeds))
+        and matchers.within(a.templates, 0, len(slot_starts) - 1)
         and _rises(a.value_starts, a.singles, len(a.values))
-        and bool((np.diff(a.value_starts) == np.diff(slots.starts)[a.templates]).all())
+        and bool((np.diff(a.value_starts) == np.diff(slot_starts)[a.templates]).all())
         and matchers.is_sound(table, a.singles)
     )
 

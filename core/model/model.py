@@ -7,13 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.hash_table import Table
+from tagsmith.core.features.arc_values import ArcPlaces, arc_places_of
+from tagsmith.core.features.arcs import ArcSlots, arc_slots_of
 from tagsmith.core.features.columns.bags import BagIndex
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.index import Slots, edge_slots_of, slots_of
 from tagsmith.core.features.preview import named
 from tagsmith.core.features.resolved import Features, ResolvedSlot
 from tagsmith.core.features.templates.template import Template
+from tagsmith.core.inference.tree.rules import TreeRules
 from tagsmith.core.model.use.usage import UNKNOWN, Usage
+
+#: The first label of a parser.
+ARC = "(head)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +27,7 @@ class ModelAttributes:
     """The attributes with a non-zero weight: weights as CSR over labels, and the values of each attribute.
 
     First come the `singles`, the attributes of templates with one value per token. Bag attributes follow; the bags name
-    them.
+    them. Models of trees also have attributes without a weight: those that must be found for others to be looked up.
     """
 
     starts: NDArray[np.int64]  # (attributes + 1,)
@@ -51,17 +57,34 @@ class EdgeAttributes:
 
 @dataclass(frozen=True, eq=False)
 class SparseModel:
-    """A model with everything that tagging needs. Immutable; its arrays can be mapped from a file."""
+    """A model with everything that tagging or parsing needs. Immutable; its arrays can be mapped from a file.
+
+    The first label of a parser is `ARC`: its weights score arcs. The others are relations.
+    """
 
     labels: tuple[str, ...]
     features: Features
     coder: Coder
     table: Table
     attributes: ModelAttributes
-    transitions: NDArray[np.float32]  # (labels, labels)
+    transitions: NDArray[np.float32]  # (labels, labels) zeros in a parser
     edges: EdgeAttributes | None = None
     bags: tuple[BagIndex, ...] = ()
     usage: Usage = UNKNOWN
+    trees: TreeRules | None = None  # of a parser
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations of a parser."""
+        return self.labels[1:] if self.trees is not None else ()
+
+    @property
+    def arc_slots(self) -> ArcSlots:
+        return arc_slots_of(self.features, self.coder.vocabularies)
+
+    @property
+    def arc_places(self) -> ArcPlaces:
+        return arc_places_of(self.features)
 
     @property
     def slots(self) -> Slots:

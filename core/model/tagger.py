@@ -25,6 +25,7 @@ from tagsmith.core.inference.chain import Floats, viterbi
 from tagsmith.core.model.file import CorruptModel, load
 from tagsmith.core.model.importing import open_model
 from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.parsing.weights import ArcWeights, arc_weights, parsing_bytes
 from tagsmith.core.model.use.usage import takes
 
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ class TaggingWeights(NamedTuple):
     transitions: Floats  # (Y * width,)
     label_count: int  # Y
     width: int  # Y, padded to whole vectors
+
+
+class ParsedSentence(NamedTuple):
+    """A sentence with the head of each token, from 1, and its relation to it. 0 is the root."""
+
+    heads: list[int]
+    relations: list[str]  # empty if the model has no relations
 
 
 class EdgeWeights(NamedTuple):
@@ -226,28 +234,48 @@ def _tag_with_edges(
 
 
 class Tagger:
-    """A model that is ready to tag. It is immutable, so threads can share it."""
+    """A model that is ready to tag or, if it is a parser, to parse. It is immutable, so threads can share it."""
 
     def __init__(self, model: SparseModel) -> None:
         self.model = model
         labels, self.width = len(model.labels), v.padded(len(model.labels))
         #: The number of attribute columns that each token must have.
         self.columns = model.features.columns
-        # Writable, like the matrices of single tokens: Viterbi is then compiled for one array type only.
-        transitions = v.zeros(labels * self.width, np.float32)
-        transitions.reshape(labels, -1)[:, :labels] = model.transitions
-        a = model.attributes
-        lookup = AttributeLookup(model.slots, model.table.keys, model.table.rows)
-        self.weights = TaggingWeights(
-            lookup, _dense(model), a.starts, a.labels, a.weights, transitions, labels, self.width
-        )
-        self.edge_weights = _edge_weights(model, self.width)
-        self._templates = max(len(lookup.slots.seeds), len(self.edge_weights.lookup.slots.seeds))
-        self._matrix_size = 0 if model.edges is None else transitions.size
         self._names = np.array(model.labels, object)
+        self._chains = None if self.is_parser else _ChainWeights(model)
+        self._arcs = arc_weights(model) if self.is_parser else None
         self.transitions_per_token = labels * labels
         #: The most steps that coding takes per character, for columns for which these are many.
         self.steps_per_character = model.features.steps_per_character
+
+    @property
+    def is_parser(self) -> bool:
+        """Whether the model finds heads instead of labels."""
+        return self.model.trees is not None
+
+    @property
+    def weights(self) -> TaggingWeights:
+        """The weights for tagging. Raise Invalid if the model is a parser."""
+        return self._tagging().weights
+
+    @property
+    def edge_weights(self) -> EdgeWeights:
+        """The weights of edge attributes. Raise Invalid if the model is a parser."""
+        return self._tagging().edges
+
+    @property
+    def arcs(self) -> ArcWeights:
+        """The weights for parsing. Raise Invalid if the model is not a parser."""
+        if self._arcs is None:
+            raise Invalid("The model finds labels, not heads. Use tag.", code="invalid_request")
+        return self._arcs
+
+    def _tagging(self) -> "_ChainWeights":
+        if self._chains is None:
+            raise Invalid(
+                "The model is a parser: it finds heads, not labels. Use parse.", code="invalid_request"
+            )
+        return self._chains
 
     @classmethod
     def open(cls, path: Path | str, sha256: str | None = None) -> "Tagger":
@@ -271,15 +299,26 @@ class Tagger:
 
     def tag(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         """Return the best labels of each sentence."""
-        if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
-            # A string is a sequence too: its letters would be tagged.
-            raise Invalid(
-                "A sentence is a list of tokens, not a string. Use tag_text for text.", code="invalid_request"
-            )
+        self._tagging()
+        _check_lists(sentences)
         coded = self.code(sentences)
         names = self.named(self.decode(coded))
         bounds = coded.offsets.tolist()
         return [names[begin:end] for begin, end in pairwise(bounds)]
+
+    def parse(self, sentences: Sequence[Sentence]) -> list[ParsedSentence]:
+        """Return the best tree of each sentence. Raise Invalid if the model is not a parser."""
+        from tagsmith.core.model.parser import parse  # noqa: PLC0415  # imports this module
+
+        _check_lists(sentences)
+        coded = self.code(sentences)
+        parsed = parse(self, coded)
+        heads = parsed.heads.tolist()
+        relations = self.named(parsed.relations) if self.model.relations else []
+        return [
+            ParsedSentence(heads[begin:end], relations[begin:end])
+            for begin, end in pairwise(coded.offsets.tolist())
+        ]
 
     def tag_text(self, text: str, tokenizer: object = None) -> "TextTagging":
         """Tag a text, and find its spans by character, each with its probability.
@@ -292,8 +331,12 @@ class Tagger:
         return tag_text(self, text, None if tokenizer is None else Tokenizer.of(tokenizer))
 
     def tag_probe(self) -> None:
-        """Tag one token that no model knows, to test an imported model."""
-        self.tag([[[_PROBE] * self.columns]])
+        """Tag or parse one token that no model knows, to test an imported model."""
+        probe = [[[_PROBE] * self.columns]]
+        if self.is_parser:
+            self.parse(probe)
+        else:
+            self.tag(probe)
 
     def named(self, ids: NDArray[np.int32]) -> list[str]:
         """Return the names of label ids."""
@@ -312,16 +355,19 @@ class Tagger:
 
     def scratch_bytes(self, longest: int, *, posterior: bool = False) -> int:
         """Return the memory that decoding a sentence takes; with `posterior`, that of its probabilities, too."""
-        numbers = longest * (self.width + self._matrix_size)
+        if self._arcs is not None:
+            return parsing_bytes(self._arcs, longest)
+        numbers = longest * (self.width + self._tagging().matrix_size)
         return 4 * numbers if not posterior else 4 * 8 * numbers
 
     def scratch(self, longest: int) -> TaggingScratch:
         """Allocate buffers for sentences of up to `longest` tokens."""
+        chains = self._tagging()
         return TaggingScratch(
             np.empty(longest * self.width, np.float32),
-            np.empty(longest * self._matrix_size, np.float32),
-            np.empty(self._templates, np.uint64),
-            np.empty(self._templates, np.int64),
+            np.empty(longest * chains.matrix_size, np.float32),
+            np.empty(chains.templates, np.uint64),
+            np.empty(chains.templates, np.int64),
         )
 
     def code_corpus(self, corpus: Corpus) -> Coded:
@@ -372,6 +418,31 @@ class Tagger:
         message = "Give all tokens as strings, or all tokens as rows of columns."
         return Invalid(
             takes(self.columns, self.model.usage) if faults else message, faults, code="mixed_tokens"
+        )
+
+
+class _ChainWeights:
+    """The weights of a tagger, and the sizes of its buffers."""
+
+    def __init__(self, model: SparseModel) -> None:
+        labels, width = len(model.labels), v.padded(len(model.labels))
+        # Writable, like the matrices of single tokens: Viterbi is then compiled for one array type only.
+        transitions = v.zeros(labels * width, np.float32)
+        transitions.reshape(labels, -1)[:, :labels] = model.transitions
+        a, lookup = model.attributes, AttributeLookup(model.slots, model.table.keys, model.table.rows)
+        self.weights = TaggingWeights(
+            lookup, _dense(model), a.starts, a.labels, a.weights, transitions, labels, width
+        )
+        self.edges = _edge_weights(model, width)
+        self.templates = max(len(lookup.slots.seeds), len(self.edges.lookup.slots.seeds))
+        self.matrix_size = 0 if model.edges is None else transitions.size
+
+
+def _check_lists(sentences: Sequence[Sentence]) -> None:
+    """Raise Invalid if a sentence is a string. It is a sequence too: its letters would be tagged."""
+    if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
+        raise Invalid(
+            "A sentence is a list of tokens, not a string. Use tag_text for text.", code="invalid_request"
         )
 
 

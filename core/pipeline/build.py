@@ -11,6 +11,15 @@ from tagsmith.core.base.arrays import offsets_of
 from tagsmith.core.base.hash_table import Table
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arc_values import (
+    arc_keys_of,
+    arc_places_of,
+    columns_of_arc_values,
+    sites_of,
+    values_at,
+    with_parents,
+)
+from tagsmith.core.features.arcs import ArcIndex, arc_slots_of, parents_among
 from tagsmith.core.features.columns.bags import BagIndex
 from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.index import (
@@ -36,6 +45,8 @@ def build_model(compiled: Compiled, weights: Weights) -> SparseModel:
     Templates without such an attribute are dropped, and so are the columns that only they use. Tagging then computes
     neither.
     """
+    if isinstance(compiled.index, ArcIndex):
+        return _parser(compiled, compiled.index, weights)
     labels, width = len(compiled.problem.labels), compiled.problem.width
     index, edge_index = compiled.index, compiled.edge_index
     kept = [_kept(compiled, index, weights.attribute_rows, lambda label: label.astype(np.int16))]
@@ -52,23 +63,54 @@ def build_model(compiled: Compiled, weights: Weights) -> SparseModel:
     coder = _of_features(compiled.coder, features)
     slots = (slots_of(features, coder.vocabularies), edge_slots_of(features, coder.vocabularies))
     numbered = [
-        (of_kind, _of_templates(a, old, new))
-        for of_kind, a, old, new in zip(
-            slots, kept, _kinds(compiled.features), _kinds(features), strict=False
-        )
+        _of_templates(a, old, new)
+        for a, old, new in zip(kept, _kinds(compiled.features), _kinds(features), strict=False)
     ]
-    entries = _used_entries(coder, bags, numbered)
-    numbered = [(of_kind, _renumbered(of_kind, a, entries)) for of_kind, a in numbered]
-    tables = [Table.of(keys_of(of_kind, a.templates, a.value_starts, a.values)) for of_kind, a in numbered]
+    columns = [
+        columns_of_values(of_kind, a.templates, a.value_starts)
+        for of_kind, a in zip(slots, numbered, strict=False)
+    ]
+    entries = _used_entries(coder, bags, list(zip(columns, numbered, strict=True)))
+    numbered = [_renumbered(of_values, a, entries) for of_values, a in zip(columns, numbered, strict=True)]
+    tables = [
+        Table.of(keys_of(of_kind, a.templates, a.value_starts, a.values))
+        for of_kind, a in zip(slots, numbered, strict=False)
+    ]
     return SparseModel(
         labels=compiled.problem.labels,
         features=features,
         coder=_restricted_to(coder, entries),
         table=tables[0],
-        attributes=numbered[0][1],
+        attributes=numbered[0],
         transitions=readonly(weights.transitions, np.float32),
-        edges=EdgeAttributes(tables[1], numbered[1][1]) if features.rich else None,
+        edges=EdgeAttributes(tables[1], numbered[1]) if features.rich else None,
         bags=bags,
+    )
+
+
+def _parser(compiled: Compiled, index: ArcIndex, weights: Weights) -> SparseModel:
+    """Build the model of a parser.
+
+    It also keeps the attributes that must be found for others to be looked up.
+    """
+    labels, rules = compiled.problem.labels, compiled.problem.data.trees
+    kept = _kept_arcs(compiled, index, weights)
+    old = compiled.features
+    features = only(old, {old.unigrams[number] for number in np.unique(kept.templates).tolist()})
+    coder = _of_features(compiled.coder, features)
+    slots, places = arc_slots_of(features, coder.vocabularies), arc_places_of(features)
+    a = _of_templates(kept, old.unigrams, features.unigrams)
+    columns = columns_of_arc_values(places, a.templates, a.value_starts)
+    entries = _used_entries(coder, (), [(columns, a)])
+    a = _renumbered(columns, a, entries)
+    return SparseModel(
+        labels=labels,
+        features=features,
+        coder=_restricted_to(coder, entries),
+        table=Table.of(arc_keys_of(slots, places, a.templates, a.value_starts, a.values)),
+        attributes=a,
+        transitions=readonly(np.zeros((len(labels), len(labels))), np.float32),
+        trees=rules,
     )
 
 
@@ -119,20 +161,52 @@ def _kept(
 ) -> ModelAttributes:
     """Return the attributes with a non-zero weight in `dense`, one row per attribute. Values are corpus codes."""
     live = np.flatnonzero(dense.any(axis=1))
-    rows = dense[live]
-    weighed = rows != 0
-    labels = label_of(np.arange(rows.shape[1]))
     # Bag attributes follow those of the index; the bags name them.
     seen_at = index.seen_at[live[live < index.size]]
     value_starts, values = _values(compiled, index.slots, seen_at)
+    templates = readonly(seen_at % len(index.slots.seeds), np.int16)
+    return _weighed(dense[live], label_of, templates, value_starts, readonly(values, np.int32))
+
+
+def _kept_arcs(compiled: Compiled, index: ArcIndex, weights: Weights) -> ModelAttributes:
+    """Return the attributes of arcs with a non-zero weight, and those on which their look-up depends."""
+    live = np.asarray(weights.attribute_rows.any(axis=1))
+    assert compiled.problem.gold_trees is not None
+    sites = sites_of(index.seen_at, len(index.slots.seeds), compiled.problem.gold_trees.offsets)
+    used = np.unique(sites.templates[live]).tolist()
+    slots = index.slots._replace(parents=parents_among(compiled.features, used))
+    kept = np.flatnonzero(with_parents(slots, index.table, compiled.codes, sites, live))
+    sites = sites.of(kept)
+    starts, values = values_at(
+        slots, arc_places_of(compiled.features), compiled.codes, sites, index.between_at[kept]
+    )
+    return _weighed(
+        weights.attribute_rows[kept],
+        lambda label: label.astype(np.int16),
+        readonly(sites.templates, np.int16),
+        starts,
+        values,
+    )
+
+
+def _weighed(
+    rows: NDArray[Any],
+    label_of: Callable[[NDArray[np.int64]], NDArray[Any]],
+    templates: NDArray[np.int16],
+    value_starts: NDArray[np.int64],
+    values: NDArray[np.int32],
+) -> ModelAttributes:
+    """Return attributes with the weights of dense rows that are not zero."""
+    weighed = rows != 0
+    labels = label_of(np.arange(rows.shape[1]))
     return ModelAttributes(
         starts=offsets_of(np.count_nonzero(weighed, axis=1)),
         # Selected by a mask: an array of indices would take four times the memory of the model.
         labels=readonly(np.broadcast_to(labels, rows.shape)[weighed], labels.dtype.type),
         weights=readonly(rows[weighed], np.float32),
-        templates=readonly(seen_at % len(index.slots.seeds), np.int16),
+        templates=templates,
         value_starts=value_starts,
-        values=readonly(values, np.int32),
+        values=values,
     )
 
 
@@ -165,28 +239,28 @@ def _values(
 
 
 def _used_entries(
-    coder: Coder, bags: Sequence[BagIndex], kept: Sequence[tuple[Slots, ModelAttributes]]
+    coder: Coder, bags: Sequence[BagIndex], kept: Sequence[tuple[NDArray[np.int32], ModelAttributes]]
 ) -> list[NDArray[np.int64]]:
-    """Return the vocabulary entries of each column that attributes use.
+    """Return the vocabulary entries of each column that attributes use, given with the column of each value.
 
     A base column that other columns derive from keeps all entries. Without its entry, a word would take the slow path
     of unknown words, which computes derived values from the string.
     """
-    columns = [columns_of_values(slots, a.templates, a.value_starts) for slots, a in kept]
     whole = {column.spec.of for column in coder.computed}
     whole |= {bag.spec.derivation.of for bag in bags if bag.spec.derivation is not None}
     entries = []
     for column, vocabulary in enumerate(coder.vocabularies):
         used = np.zeros(len(vocabulary), np.bool_)
-        for (_, a), column_of in zip(kept, columns, strict=True):
+        for column_of, a in kept:
             used[a.values[(column_of == column) & (a.values >= 0)]] = True
         entries.append(np.arange(len(vocabulary)) if column in whole else np.flatnonzero(used))
     return entries
 
 
-def _renumbered(slots: Slots, a: ModelAttributes, entries: list[NDArray[np.int64]]) -> ModelAttributes:
+def _renumbered(
+    column_of: NDArray[np.int32], a: ModelAttributes, entries: list[NDArray[np.int64]]
+) -> ModelAttributes:
     """Return the attributes with values renumbered among the used entries."""
-    column_of = columns_of_values(slots, a.templates, a.value_starts)
     values = a.values.copy()
     for column, used in enumerate(entries):
         here = (column_of == column) & (a.values >= 0)

@@ -150,6 +150,12 @@ def test_templates_that_kernels_cannot_read_are_refused(template: Any, reason: s
     assert reason in caught.value.faults[0].reason
 
 
+@pytest.mark.parametrize("given", [{}, {"preset": "generic"}, {"templates": "U:%x[0,0]"}])
+def test_trees_need_a_list_of_templates(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Trees need a list of templates"):
+        FeatureSpec(structure="tree", **given)
+
+
 @pytest.mark.parametrize(
     ("structure", "anchor", "reason"),
     [

@@ -1,0 +1,1 @@
+"""Scores of arcs and relations by a model of trees, and their explanation."""
