@@ -35,6 +35,7 @@ from tagsmith.core.learn.weights.scoring import Weights
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.explanation import explain
 from tagsmith.core.model.file import save
+from tagsmith.core.model.parser import parse
 from tagsmith.core.model.tagger import Coded, Sentence, Tagger
 from tagsmith.core.pipeline import warm_start
 from tagsmith.core.pipeline.build import build_model
@@ -128,6 +129,23 @@ def _match() -> None:
     _tagged(corpus, features, ["a", "a", "b", "d"], lexicons)
 
 
+@cache
+def _trees() -> None:
+    """Learn from dependency trees, and parse with every option.
+
+    Not part of the warm-up of serving: a parser is warmed up when it is opened.
+    """
+    options = {"columns": "form,upos", "label": "tree"}
+    corpus = formats.read(
+        generate("crossing-trees", 20, 1), "conllu", max_line_bytes=_MAX_LINE_BYTES, options=options
+    )
+    spec = Learning.model_validate(
+        {"features": {"preset": "parsing"}, "trainer": {"kind": "averaged-perceptron", "passes": 1}}
+    )
+    tagger = Tagger(finished(train(spec, corpus, 0.2)).model)
+    parse(tagger, tagger.code_corpus(corpus), probabilities=True)
+
+
 def _tagged(
     corpus: Corpus, features: FeatureSpec, sentence: Sentence, lexicons: Lexicons = NO_LEXICONS
 ) -> tuple[Tagger, Coded]:
@@ -158,7 +176,7 @@ def _ranking() -> None:
 
 
 def _training() -> None:
-    for warm_up in (_serving, _match, _evaluation, _ranking):
+    for warm_up in (_serving, _match, _evaluation, _ranking, _trees):
         warm_up()
     for example in EXAMPLES.values():
         _example(example)
@@ -170,7 +188,7 @@ def _cache_kernels(processes: int) -> None:
     _example(first)
     _tagging()
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        submitted = [pool.submit(warm_up) for warm_up in (_ranking, _match, _evaluation)]
+        submitted = [pool.submit(warm_up) for warm_up in (_trees, _ranking, _match, _evaluation)]
         submitted += [pool.submit(_example, other) for other in others]
     for each in submitted:
         each.result()

@@ -4,6 +4,8 @@ Two features are the same if their templates and the strings of their values are
 New features and labels start at zero.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from tagsmith.core.base.hash_table import find
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.base.simd import zeros
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arc_values import arc_keys_of, columns_of_arc_values
+from tagsmith.core.features.arcs import ArcIndex
 from tagsmith.core.features.columns.bags import BagIndex
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.columns.codes import UNKNOWN
@@ -37,7 +41,10 @@ def weights_of(model: SparseModel, compiled: Compiled) -> Weights:
     rows = values.reshape(-1, problem.width)
 
     a = model.attributes
-    found = _rows_of(a, model.slots, model, compiled.coder, compiled.index)
+    if isinstance(compiled.index, ArcIndex):
+        found = _rows_of(a, _arc_keys(a, model, compiled), model.arc_slots.seeds, compiled.index)
+    else:
+        found = _rows_of(a, _keys(a, model.slots, model, compiled), model.slots.seeds, compiled.index)
     _rows_in_bags(model, compiled, found)
     row_of = np.repeat(found, np.diff(a.starts))
     label = label_of[a.labels]
@@ -46,7 +53,8 @@ def weights_of(model: SparseModel, compiled: Compiled) -> Weights:
 
     if model.edges is not None and compiled.edge_index is not None:
         b, count = model.edges.attributes, len(model.labels)
-        found = _rows_of(b, model.edge_slots, model, compiled.coder, compiled.edge_index)
+        keys = _keys(b, model.edge_slots, model, compiled)
+        found = _rows_of(b, keys, model.edge_slots.seeds, compiled.edge_index)
         block = np.repeat(found, np.diff(b.starts))
         before, label = label_of[b.labels // count], label_of[b.labels % count]
         kept = (block >= 0) & (before >= 0) & (label >= 0)
@@ -60,20 +68,45 @@ def weights_of(model: SparseModel, compiled: Compiled) -> Weights:
     return Weights(problem, values)
 
 
+class _Keys(NamedTuple):
+    """The keys of a model's attributes in the codes of another coder, and the attributes with a value unknown there."""
+
+    keys: NDArray[np.uint64]
+    unknown: NDArray[np.int64]
+
+
+def _keys(a: ModelAttributes, slots: Slots, model: SparseModel, compiled: Compiled) -> _Keys:
+    columns = columns_of_values(slots, a.templates, a.value_starts)
+    values = _recoded(a, columns, model, compiled.coder)
+    return _Keys(keys_of(slots, a.templates, a.value_starts, values), _with_unknown(a, values))
+
+
+def _arc_keys(a: ModelAttributes, model: SparseModel, compiled: Compiled) -> _Keys:
+    places = model.arc_places
+    columns = columns_of_arc_values(places, a.templates, a.value_starts)
+    values = _recoded(a, columns, model, compiled.coder)
+    keys = arc_keys_of(model.arc_slots, places, a.templates, a.value_starts, values)
+    return _Keys(keys, _with_unknown(a, values))
+
+
+def _with_unknown(a: ModelAttributes, values: NDArray[np.int32]) -> NDArray[np.int64]:
+    attributes: NDArray[np.int64] = np.repeat(np.arange(a.singles), np.diff(a.value_starts))
+    return attributes[values == UNKNOWN]
+
+
 def _rows_of(
-    a: ModelAttributes, old: Slots, model: SparseModel, coder: Coder, index: FeatureIndex
+    a: ModelAttributes, recoded: _Keys, seeds: NDArray[np.uint64], index: FeatureIndex | ArcIndex
 ) -> NDArray[np.int64]:
-    """Return the number of each of the model's attributes `a` in an index; -1 if it is not there."""
-    values = _recoded(a, old, model, coder)
+    """Return the number of each of the model's attributes `a` in an index; -1 if it is not there.
+
+    `seeds` are those of the model's templates.
+    """
     # Keys contain the identity of the template, its text, so equal templates have equal keys in both.
-    keys = keys_of(old, a.templates, a.value_starts, values)
     found = np.full(a.size, -1, np.int64)
     singles = found[: a.singles]
-    _find_all(index.table.keys, index.table.rows, readonly(keys, np.uint64), singles)
-    arity = np.diff(a.value_starts)
-    unknown = np.repeat(np.arange(a.singles), arity)[values == UNKNOWN]
-    singles[unknown] = -1
-    singles[~np.isin(old.seeds, index.slots.seeds)[a.templates]] = -1
+    _find_all(index.table.keys, index.table.rows, readonly(recoded.keys, np.uint64), singles)
+    singles[recoded.unknown] = -1
+    singles[~np.isin(seeds, index.slots.seeds)[a.templates]] = -1
     return found
 
 
@@ -93,9 +126,13 @@ def _in_bag(names: Vocabulary, bag: BagIndex) -> NDArray[np.int32]:
     return entries
 
 
-def _recoded(a: ModelAttributes, slots: Slots, model: SparseModel, coder: Coder) -> NDArray[np.int32]:
-    """Return the values of the model's attributes `a` in the codes of another coder. Boundary codes are the same."""
-    columns = columns_of_values(slots, a.templates, a.value_starts)
+def _recoded(
+    a: ModelAttributes, columns: NDArray[np.int32], model: SparseModel, coder: Coder
+) -> NDArray[np.int32]:
+    """Return the values of the model's attributes `a`, which are of these columns, in the codes of another coder.
+
+    Boundary codes are the same, and so are the codes of columns of an arc.
+    """
     values = a.values.copy()
     for column, vocabulary in enumerate(model.coder.vocabularies):
         here = (columns == column) & (a.values >= 0)

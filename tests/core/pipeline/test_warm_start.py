@@ -3,6 +3,7 @@
 import numpy as np
 
 from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.conllu import read_conllu
 from tagsmith.core.corpus.synthetic.generate import generate
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.learn.problem.problem import Compiled, compile_corpus
@@ -11,6 +12,11 @@ from tagsmith.core.model.model import SparseModel
 from tagsmith.core.pipeline.build import build_model
 from tagsmith.core.pipeline.warm_start import weights_of
 
+ARCS = [
+    ["head.form", "modifier.form"],
+    ["head.upos", "between.upos", "distance"],
+    ["modifier.low[1]", "direction"],
+]
 TEMPLATES = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nU02:%x[0,low]\nB\nB01:%x[0,1]\nB02:%x[-1,0]/%x[0,low]"
 DERIVED = {"low": {"kind": "lower"}}
 
@@ -19,6 +25,14 @@ def _compiled(text: bytes, templates: str = TEMPLATES, derived=DERIVED) -> Compi
     corpus = read_conll([text], max_line_bytes=1 << 16)
     spec = FeatureSpec.model_validate({"templates": templates, "derived": derived})
     return compile_corpus(spec.resolve(2), corpus)
+
+
+def _compiled_trees(text: bytes) -> Compiled:
+    corpus = read_conllu([text], max_line_bytes=1 << 16, columns=("form", "upos"), label="tree")
+    spec = FeatureSpec.model_validate(
+        {"templates": ARCS, "derived": {"low": {"kind": "lower", "of": "form"}}}
+    )
+    return compile_corpus(spec.resolve(corpus.names, trees=True), corpus)
 
 
 def _with_random_weights(compiled: Compiled) -> tuple[Weights, SparseModel]:
@@ -53,6 +67,24 @@ def test_on_the_same_corpus_every_weight_carries_over():
     compiled = _compiled(b"".join(generate("references", 40, 1)))
     weights, model = _with_random_weights(compiled)
     np.testing.assert_array_equal(weights_of(model, compiled).values, weights.values)
+
+
+def test_on_the_same_trees_every_weight_carries_over():
+    compiled = _compiled_trees(b"".join(generate("crossing-trees", 40, 1)))
+    weights, model = _with_random_weights(compiled)
+    attributes = compiled.problem.attributes
+    carried = weights_of(model, compiled).values.reshape(-1, compiled.problem.width)
+    expected = weights.values.reshape(-1, compiled.problem.width)
+    np.testing.assert_array_equal(carried[:attributes], expected[:attributes])
+
+
+def test_on_other_trees_what_still_exists_carries_over_by_name():
+    old, new = (_compiled_trees(b"".join(generate("crossing-trees", 40, seed))) for seed in (1, 2))
+    _, model = _with_random_weights(old)
+    given, carried = _named(model), _named(build_model(new, weights_of(model, new)))
+    every = _named(_with_random_weights(new)[1])
+    assert carried == {key: weight for key, weight in given.items() if key in every}
+    assert 0 < len(carried) < len(given)
 
 
 def test_on_another_corpus_what_still_exists_carries_over_by_name():
