@@ -90,8 +90,8 @@ def _arc_keys(a: ModelAttributes, model: SparseModel, compiled: Compiled) -> _Ke
 
 
 def _with_unknown(a: ModelAttributes, values: NDArray[np.int32]) -> NDArray[np.int64]:
-    attributes: NDArray[np.int64] = np.repeat(np.arange(a.singles), np.diff(a.value_starts))
-    return attributes[values == UNKNOWN]
+    unknown: NDArray[np.int64] = np.repeat(np.arange(a.singles), np.diff(a.value_starts))[values == UNKNOWN]
+    return unknown
 
 
 def _rows_of(
