@@ -7,10 +7,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.jit import readonly
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.vocabulary import Vocabulary
-from tagsmith.core.features.arcs import ARC_VALUES
+from tagsmith.core.features.arc_index import build_arcs
+from tagsmith.core.features.arc_values import Sites, arc_places_of, values_at
+from tagsmith.core.features.arcs import ARC_VALUES, arc_slots_of
 from tagsmith.core.features.columns.bags import BAG_NAME, NO_CELLS, BagIndex, attributes_of, learn_bags
 from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.codes import UNKNOWN, boundary_row
@@ -21,6 +25,8 @@ from tagsmith.core.features.templates.template import Template
 
 #: Tokens whose attributes and labels are paired at a time. This takes about 20 MB.
 _SLICE_TOKENS = 100_000
+#: The most templates times arcs whose features are named. This takes some seconds.
+_MAX_ARC_FEATURES = 200_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class PreviewCounts:
     """The size of the model that training on a corpus would make."""
 
     tokens: int
-    labels: int
+    labels: int  # of trees, relations
     attributes: int
     parameters: int  # the weights to learn, for attributes with labels and for label pairs
     templates: tuple[TemplateFeatures, ...]
@@ -56,8 +62,11 @@ def corpus_of(rows: Sequence[Sequence[str]], names: Sequence[str]) -> Corpus:
 def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> list[list[str]]:
     """The names of the features of every token, in the order of the templates. Those of label pairs come last.
 
+    For trees, those of every arc: into the first word from the root and from each other word, then into the second.
     This is slow, and meant for a few sentences.
     """
+    if features.structure == "tree":
+        return _arc_names(features, corpus, lexicons)
     coder, codes = Coder.trained(features, corpus, lexicons)
     vocabularies = coder.vocabularies
     kinds = _templates_by_kind(features, vocabularies)
@@ -79,6 +88,41 @@ def names(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
                 entries = part.ids[part.starts[token] : part.starts[token + 1]].tolist()
                 names_of_token += [bag.spec.name(bag.vocabulary[entry]) for entry in entries]
             out.append(names_of_token)
+    return out
+
+
+def _arc_names(features: Features, corpus: Corpus, lexicons: Lexicons) -> list[list[str]]:
+    """The names of the features of every arc."""
+    lengths = np.diff(corpus.offsets)
+    if int((lengths * lengths).sum()) * len(features.unigrams) > _MAX_ARC_FEATURES:
+        fault = Fault("Send a shorter sentence or fewer templates.", pointer="/sentence")
+        raise Invalid("The preview would be too large.", [fault], code="preview_too_large")
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    vocabularies = coder.vocabularies
+    slots, places = arc_slots_of(features, vocabularies), arc_places_of(features)
+    # One row per feature: arc, template, sentence, head, modifier, and the code between.
+    rows: list[tuple[int, ...]] = []
+    arc = 0
+    for begin, end in pairwise(corpus.offsets.tolist()):
+        for m in range(1, end - begin + 1):
+            for h in range(end - begin + 1):
+                if h != m:
+                    between = codes[:, begin + min(h, m) : begin + max(h, m) - 1]
+                    rows += [
+                        (arc, t, begin, end, h, m, code)
+                        for t, column in enumerate(slots.between.tolist())
+                        for code in (dict.fromkeys(between[column].tolist()) if column >= 0 else (UNKNOWN,))
+                        if column < 0 or code != UNKNOWN
+                    ]
+                    arc += 1
+    table = np.array(rows, np.int64).reshape(-1, 7).T
+    sites = Sites(readonly(table[1], np.int32), *(readonly(each, np.int64) for each in table[2:6]))
+    starts, values = values_at(slots, places, codes, sites, readonly(table[6], np.int32))
+    out: list[list[str]] = [[] for _ in range(arc)]
+    for (of, t, *_), (first, last) in zip(rows, pairwise(starts.tolist()), strict=True):
+        own = values[first:last].tolist()
+        if UNKNOWN not in own:
+            out[of].append(named(features.unigrams[t], features.slots[t], vocabularies, own))
     return out
 
 
@@ -124,6 +168,8 @@ def _values(slots: Slots, number: int, codes: Codes, begin: int, end: int, token
 
 def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) -> PreviewCounts:
     """Count the attributes and weights that training on a corpus would have."""
+    if features.structure == "tree":
+        return _count_arcs(features, corpus, lexicons)
     coder, codes = Coder.trained(features, corpus, lexicons)
     labels = 0
     gold = np.zeros(0, np.int64)
@@ -159,6 +205,35 @@ def count(features: Features, corpus: Corpus, lexicons: Lexicons = NO_LEXICONS) 
             _count_combinations(cells, joins, ways, features.weights.min_frequency) if seen else own * ways
         )
     return PreviewCounts(corpus.tokens, labels, size, parameters, tuple(rows))
+
+
+def _count_arcs(features: Features, corpus: Corpus, lexicons: Lexicons) -> PreviewCounts:
+    """Count the attributes and weights that training on a corpus of trees would have.
+
+    Every attribute has a weight for the arc, and one for each relation.
+    """
+    if corpus.trees is None:
+        raise Invalid(
+            "The corpus has no dependency trees. Upload it with `label=tree`.", code="unlabelled_corpus"
+        )
+    coder, codes = Coder.trained(features, corpus, lexicons)
+    slots, heads = arc_slots_of(features, coder.vocabularies), corpus.trees.heads
+    index = build_arcs(slots, codes, corpus.offsets, heads, features.cutoff)
+    names_of, gold = np.unique(corpus.trees.relations.ids, return_inverse=True)
+    relations = len(names_of) if features.relations and len(names_of) > 1 else 0
+    parameters, least = index.size * (1 + relations), features.weights.min_frequency
+    if features.weights.seen_pairs or least > 0:
+        found = index.look_up_gold(codes, corpus.offsets, heads)
+        cells = Cells(found.starts, found.rows, NO_CELLS.values)
+        parameters = int(np.count_nonzero(index.counts >= least))
+        parameters += _count_combinations(cells, gold, relations, least) if relations else 0
+    template_of, count = index.seen_at % max(len(slots.seeds), 1), len(slots.seeds)
+    attributes = np.bincount(template_of, minlength=count).tolist()
+    occurrences = np.bincount(template_of, weights=index.counts, minlength=count).tolist()
+    rows = tuple(
+        TemplateFeatures(t.name, attributes[i], int(occurrences[i])) for i, t in enumerate(features.unigrams)
+    )
+    return PreviewCounts(corpus.tokens, relations, index.size, parameters, rows)
 
 
 def _bag_count(bag: BagIndex, cells: Cells) -> TemplateFeatures:

@@ -1,6 +1,6 @@
 """Tagging: strings become codes first, and labels are decoded from the codes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import file_digest
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Invalid
 from tagsmith.core.base.hash_table import find
 from tagsmith.core.base.jit import inner, kernel, readonly
-from tagsmith.core.base.spec import pointer
-from tagsmith.core.corpus.attributes import AttributeCollector, InvalidAttribute
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.features.columns.bags import NO_CELLS, attributes_of
 from tagsmith.core.features.columns.tokens import TokenTable
 from tagsmith.core.features.index import Slots, feature_key
@@ -26,7 +23,7 @@ from tagsmith.core.model.file import CorruptModel, load
 from tagsmith.core.model.importing import open_model
 from tagsmith.core.model.model import SparseModel
 from tagsmith.core.model.parsing.weights import ArcWeights, arc_weights, parsing_bytes
-from tagsmith.core.model.use.usage import takes
+from tagsmith.core.model.use.tokens import bag_of, check_lists, columns_of
 
 if TYPE_CHECKING:
     from tagsmith.core.model.use.text import TextTagging
@@ -39,10 +36,6 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 #: is three times as fast as the stored sparse form. Larger models use the sparse form, which processes share.
 DENSE_BYTES = 128 << 20
 
-#: At most this many faults are listed in one error.
-_MAX_FAULTS = 100
-#: Tokens whose types are compared at once, at C speed, which holds the GIL: about a millisecond.
-_CHECKED_TOKENS = 1 << 16
 #: A value that no model knows.
 _PROBE = "-"
 
@@ -300,7 +293,7 @@ class Tagger:
     def tag(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         """Return the best labels of each sentence."""
         self._tagging()
-        _check_lists(sentences)
+        check_lists(sentences)
         coded = self.code(sentences)
         names = self.named(self.decode(coded))
         bounds = coded.offsets.tolist()
@@ -310,7 +303,7 @@ class Tagger:
         """Return the best tree of each sentence. Raise Invalid if the model is not a parser."""
         from tagsmith.core.model.parser import parse  # noqa: PLC0415  # imports this module
 
-        _check_lists(sentences)
+        check_lists(sentences)
         coded = self.code(sentences)
         parsed = parse(self, coded)
         heads = parsed.heads.tolist()
@@ -380,45 +373,15 @@ class Tagger:
         offsets.flags.writeable = False
         tokens: list[Any] = list(chain.from_iterable(sentences))
         if self.columns == 0:
-            return self._coded(TokenTable((), offsets, _bag_of(tokens, offsets)))
-        return self._coded(self.model.coder.tokens_of_strings(self._columns(sentences, tokens), offsets))
+            return self._coded(TokenTable((), offsets, bag_of(tokens, offsets)))
+        columns = columns_of(sentences, tokens, self.columns, self.model.usage)
+        return self._coded(self.model.coder.tokens_of_strings(columns, offsets))
 
     def _coded(self, tokens: TokenTable) -> Coded:
         codes = self.model.coder.code(tokens)
         if not self.model.bags:
             return Coded(codes, tokens.offsets)
         return Coded.of(codes, tokens.offsets, attributes_of(self.model.bags, tokens))
-
-    def _columns(self, sentences: Sequence[Sentence], tokens: list[Any]) -> list[Sequence[str]]:
-        """Transpose rows of columns. Plain strings are the only column."""
-        if not tokens:
-            return [[]] * self.columns
-        kinds = {kind for part in _parts(tokens) for kind in set(map(type, part))}
-        if kinds == {str} and self.columns == 1:
-            return [tokens]
-        if (
-            str in kinds
-            or dict in kinds
-            or any(min(map(len, part)) < self.columns for part in _parts(tokens))
-        ):
-            raise self._wrong(sentences)
-        return [[token[i] for token in tokens] for i in range(self.columns)]
-
-    def _wrong(self, sentences: Sequence[Sentence]) -> Invalid:
-        """Make the error that lists the tokens with too few columns."""
-        faults: list[Fault] = []
-        for i, sentence in enumerate(sentences):
-            for j, token in enumerate(sentence):
-                have = 1 if isinstance(token, str) else 0 if isinstance(token, Mapping) else len(token)
-                if len(faults) < _MAX_FAULTS and have < self.columns:
-                    reason = (
-                        f"This token has {have} column{'s' * (have != 1)}; the model needs {self.columns}."
-                    )
-                    faults.append(Fault(reason, pointer=f"/sentences/{i}/{j}"))
-        message = "Give all tokens as strings, or all tokens as rows of columns."
-        return Invalid(
-            takes(self.columns, self.model.usage) if faults else message, faults, code="mixed_tokens"
-        )
 
 
 class _ChainWeights:
@@ -436,39 +399,6 @@ class _ChainWeights:
         self.edges = _edge_weights(model, width)
         self.templates = max(len(lookup.slots.seeds), len(self.edges.lookup.slots.seeds))
         self.matrix_size = 0 if model.edges is None else transitions.size
-
-
-def _check_lists(sentences: Sequence[Sentence]) -> None:
-    """Raise Invalid if a sentence is a string. It is a sequence too: its letters would be tagged."""
-    if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
-        raise Invalid(
-            "A sentence is a list of tokens, not a string. Use tag_text for text.", code="invalid_request"
-        )
-
-
-def _parts(tokens: list[Any]) -> Iterator[list[Any]]:
-    """Yield all tokens in parts."""
-    return (tokens[i : i + _CHECKED_TOKENS] for i in range(0, len(tokens), _CHECKED_TOKENS))
-
-
-def _bag_of(tokens: list[Any], offsets: NDArray[np.int64]) -> Callable[[Vocabulary], Cells]:
-    """Return a function that looks up the named attributes of tokens in a vocabulary."""
-    gathered = AttributeCollector()
-    try:
-        gathered.add_all(tokens)
-    except InvalidAttribute as error:
-        raise _wrong_attribute(error, offsets) from None
-    return lambda vocabulary: gathered.cells(vocabulary.lookup(*gathered.spans()))
-
-
-def _wrong_attribute(error: InvalidAttribute, offsets: NDArray[np.int64]) -> Invalid:
-    """Make the error that points to the token with the wrong attribute."""
-    token = int(error.path[0])
-    sentence = int(np.searchsorted(offsets, token, side="right")) - 1
-    place = pointer(("sentences", sentence, token - int(offsets[sentence]), *error.path[1:]))
-    return Invalid(
-        "The tokens do not fit the model.", [Fault(error.reason, pointer=place)], code="invalid_attribute"
-    )
 
 
 def _edge_weights(model: SparseModel, width: int) -> EdgeWeights:

@@ -11,6 +11,7 @@ from tagsmith.core.base.arrays import offsets_of
 from tagsmith.core.base.hash_table import Table
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arc_index import ArcIndex
 from tagsmith.core.features.arc_values import (
     arc_keys_of,
     arc_places_of,
@@ -19,7 +20,7 @@ from tagsmith.core.features.arc_values import (
     values_at,
     with_parents,
 )
-from tagsmith.core.features.arcs import ArcIndex, arc_slots_of, parents_among
+from tagsmith.core.features.arcs import arc_slots_of, parents_among
 from tagsmith.core.features.columns.bags import BagIndex
 from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.index import (

@@ -13,8 +13,8 @@ from tagsmith.core.base.hash_table import find
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.base.simd import zeros
 from tagsmith.core.corpus.vocabulary import Vocabulary
+from tagsmith.core.features.arc_index import ArcIndex
 from tagsmith.core.features.arc_values import arc_keys_of, columns_of_arc_values
-from tagsmith.core.features.arcs import ArcIndex
 from tagsmith.core.features.columns.bags import BagIndex
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.columns.codes import UNKNOWN

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.jit import readonly
-from tagsmith.core.features.arcs import ArcIndex
+from tagsmith.core.features.arc_index import ArcIndex
 from tagsmith.core.features.columns.bags import BAG_NAME, BagIndex
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.index import FeatureIndex

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tagsmith.core.base.jit import kernel, readonly
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.features.arcs import ArcIndex
+from tagsmith.core.features.arc_index import ArcIndex
 from tagsmith.core.features.index import FeatureIndex
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.preview import label_pairs

@@ -15,7 +15,8 @@ from tagsmith.core.base.simd import LANES, padded
 from tagsmith.core.corpus.bag import Cells
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.labels import partial
-from tagsmith.core.features.arcs import ArcIndex, arc_slots_of, build_arcs
+from tagsmith.core.features.arc_index import ArcIndex, build_arcs
+from tagsmith.core.features.arcs import arc_slots_of
 from tagsmith.core.features.columns.bags import BagIndex, attributes_of, learn_bags
 from tagsmith.core.features.columns.coder import Coder, Codes
 from tagsmith.core.features.columns.tokens import TokenTable

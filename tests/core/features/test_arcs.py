@@ -8,8 +8,9 @@ import pytest
 
 from tagsmith.core.base.errors import Invalid
 from tagsmith.core.corpus.formats.conll import read_conll
-from tagsmith.core.features import arcs
-from tagsmith.core.features.arcs import ARC_VALUES, DISTANCES, arc_slots_of, build_arcs
+from tagsmith.core.features import arc_index
+from tagsmith.core.features.arc_index import build_arcs
+from tagsmith.core.features.arcs import ARC_VALUES, DISTANCES, arc_slots_of
 from tagsmith.core.features.columns.coder import Coder
 from tagsmith.core.features.index import slots_of
 from tagsmith.core.features.resolve import restored
@@ -84,7 +85,7 @@ def names(row: list[tuple[str, str]], head: int, modifier: int) -> list[str]:
 def test_the_features_of_arcs_are_those_of_their_names(
     cutoff: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arcs, "_BLOCK", block)
+    monkeypatch.setattr(arc_index, "_BLOCK", block)
     train = sentences(1, 60)
     heads = trees(train, 2)
     text = "".join("".join(f"{w} {p} X\n" for w, p in row) + "\n" for row in train)
@@ -148,12 +149,6 @@ def test_templates_that_kernels_cannot_read_are_refused(template: Any, reason: s
     with pytest.raises(Invalid, match="templates") as caught:
         FeatureSpec(templates=[template], structure="tree")
     assert reason in caught.value.faults[0].reason
-
-
-@pytest.mark.parametrize("given", [{}, {"preset": "generic"}, {"templates": "U:%x[0,0]"}])
-def test_trees_need_a_list_of_templates(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="Trees need a list of templates"):
-        FeatureSpec(structure="tree", **given)
 
 
 @pytest.mark.parametrize(

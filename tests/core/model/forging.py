@@ -8,6 +8,7 @@ import numpy as np
 
 from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.corpus.formats.conll import read_conll
+from tagsmith.core.corpus.formats.conllu import read_conllu
 from tagsmith.core.corpus.formats.segmented import read_segmented
 from tagsmith.core.features.lexicon.lexicon import Lexicon
 from tagsmith.core.features.spec import FeatureSpec
@@ -32,6 +33,26 @@ RICH = {
         "same": {"kind": "same"},
     },
 }
+ARCS = {
+    "structure": "tree",
+    "templates": [
+        ["head.form", "modifier.end"],
+        ["head.upos", "modifier.upos"],
+        ["head.upos[-1]", "modifier.upos[2]", "direction", "distance"],
+        ["between.upos", "modifier.upos", "head.upos"],
+        ["direction"],
+    ],
+    "derived": {"end": {"kind": "suffix", "n": 2, "of": "form"}},
+}
+TREES = """\
+1\tNew\t_\tADJ\t_\t_\t2\tamod\t_\t_
+2\tYork\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_
+3\tgrew\t_\tVERB\t_\t_\t0\troot\t_\t_
+4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\t_
+
+1\tZürich\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_
+2\trose\t_\tVERB\t_\t_\t0\troot\t_\t_
+"""
 WORDS = {
     "templates": "U0:%x[0,0]\nU1:%x[0,word]\nU2:%x[0,pair]\nU3:%x[0,length]\nB",
     "derived": {
@@ -47,6 +68,12 @@ def rich_model() -> SparseModel:
     return _random(RICH, read_conll([COLUMNS.encode()], max_line_bytes=1000))
 
 
+def trees_model() -> SparseModel:
+    """A small parser with every kind of place."""
+    corpus = read_conllu([TREES.encode()], max_line_bytes=1000, columns=("form", "upos"), label="tree")
+    return _random(ARCS, corpus)
+
+
 def words_model() -> SparseModel:
     """A small model with a dictionary of training text."""
     return _random(
@@ -56,7 +83,7 @@ def words_model() -> SparseModel:
 
 
 def _random(spec: dict[str, Any], corpus: Corpus) -> SparseModel:
-    features = FeatureSpec.model_validate(spec).resolve(corpus.names)
+    features = FeatureSpec.model_validate(spec).resolve(corpus.names, trees=corpus.trees is not None)
     compiled = compile_corpus(features, corpus, {LEXICON: NAMES})
     problem, labels = compiled.problem, len(compiled.problem.labels)
     values = np.zeros((problem.rows, problem.width), np.float32)

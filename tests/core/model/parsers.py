@@ -88,7 +88,9 @@ def _value(rows: Sequence[Row], place: str, head: int, modifier: int) -> list[st
 
     if side == "between":
         return sorted({at(word) for word in range(min(head, modifier) + 1, max(head, modifier))})
-    return [at((head if side == "head" else modifier) + int(offset or 0))]
+    # Words of one character have no suffix of two.
+    value = at((head if side == "head" else modifier) + int(offset or 0))
+    return [] if column == "end" and len(value) < 2 else [value]
 
 
 def features_of(rows: Sequence[Row], head: int, modifier: int) -> list[str]:

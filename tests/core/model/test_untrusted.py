@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from tagsmith.core.model import untrusted
 from tagsmith.core.model.file import CorruptModel, save
 from tagsmith.core.model.model import SparseModel
+from tagsmith.core.model.parser import parse
+from tagsmith.core.model.parsing.explanation import explain_arcs
 from tagsmith.core.model.tagger import Tagger
-from tests.core.model.forging import put_together, rich_model, taken_apart, words_model
+from tests.core.inference.tree.enumeration import is_tree
+from tests.core.model.forging import put_together, rich_model, taken_apart, trees_model, words_model
 
 #: Columns beyond those that a model needs do no harm.
 SENTENCES = [
@@ -40,7 +44,7 @@ def _files(folder: Path, models: list[SparseModel]) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    return _files(tmp_path_factory.mktemp("models"), [rich_model(), words_model()])
+    return _files(tmp_path_factory.mktemp("models"), [rich_model(), words_model(), trees_model()])
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +59,15 @@ def use(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], bool]:
             model = untrusted.opened(path)
         except CorruptModel:
             return False
-        Tagger(model).tag_probe()
-        tagged = Tagger(model).tag([[row[: max(1, model.features.columns)] for row in s] for s in SENTENCES])
-        assert [len(tags) for tags in tagged] == [4, 5, 1]
-        assert {tag for tags in tagged for tag in tags} <= set(model.labels)
+        tagger = Tagger(model)
+        tagger.tag_probe()
+        sentences = [[row[: max(1, model.features.columns)] for row in s] for s in SENTENCES]
+        if tagger.is_parser:
+            _parse(tagger, sentences)
+        else:
+            tagged = tagger.tag(sentences)
+            assert [len(tags) for tags in tagged] == [4, 5, 1]
+            assert {tag for tags in tagged for tag in tags} <= set(model.labels)
         names = [model.attribute_name(i) for i in range(model.attributes.size)]
         if model.edges is not None:
             names += [model.edge_attribute_name(i) for i in range(model.edges.attributes.size)]
@@ -66,6 +75,17 @@ def use(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], bool]:
         return True
 
     return run
+
+
+def _parse(tagger: Tagger, sentences: list[list[list[str]]]) -> None:
+    """Parse and explain."""
+    coded = tagger.code(sentences)
+    parsed = parse(tagger, coded, probabilities=True)
+    for begin, end in pairwise(coded.offsets.tolist()):
+        assert is_tree((-1, *parsed.heads[begin:end].tolist()))
+    assert np.isfinite(parsed.arc_probabilities).all()
+    assert {tagger.model.labels[i] for i in parsed.relations.tolist()} <= set(tagger.model.labels)
+    assert len(list(explain_arcs(tagger, coded, parsed, [(0, 0), (1, 4)]))) == 2
 
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -77,7 +97,7 @@ def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def test_files_put_together_again_are_taken(files: list[bytes], use: Callable[[bytes], bool]) -> None:
-    assert [use(put_together(*taken_apart(data))) for data in files] == [True, True]
+    assert [use(put_together(*taken_apart(data))) for data in files] == [True, True, True]
 
 
 # A test of many small files: what it shares between examples it never changes.
@@ -160,4 +180,60 @@ def test_weights_beyond_measure_are_refused(files: list[bytes], use: Callable[[b
     header, payload = taken_apart(files[0])
     at = header["arrays"]["attributes.weights"]["at"]
     payload[at : at + 4] = np.float32(1e30).tobytes()
+    assert not use(put_together(header, bytes(payload)))
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        (("trees",), None),
+        (("trees", "projective"), 1),
+        (("trees", "single_root"), "no"),
+        (("labels", 0), "nsubj"),
+        (("labels", 0), "head"),
+        (("features", "structure"), "chain"),
+        (("features", "templates", 1, 2, 0, 2), "token"),
+        (("features", "templates", 3, 2, 0, 0), 1),
+        (("features", "templates", 4, 2, 0, 1), "length"),
+    ],
+)
+def test_a_parser_whose_header_does_not_fit_is_refused(
+    files: list[bytes], use: Callable[[bytes], bool], change: tuple[Any, ...], value: Any
+) -> None:
+    header, payload = taken_apart(files[2])
+    holder: Any = header
+    for key in change[:-1]:
+        holder = holder[key]
+    holder[change[-1]] = value
+    assert not use(put_together(header, bytes(payload)))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "value"),
+    [("direction", 2), ("direction", -1), ("distance", 8), ("between", -2), ("between", 100), ("head", 100)],
+)
+def test_a_parser_with_a_value_without_a_name_is_refused(
+    files: list[bytes], use: Callable[[bytes], bool], anchor: str, value: int
+) -> None:
+    model = trees_model()
+    places = [
+        slot.anchor if slot.anchor != "arc" else slot.column
+        for t in model.features.unigrams
+        for slot in t.slots
+    ]
+    starts = np.cumsum([0, *(len(t.slots) for t in model.features.unigrams)])
+    place = places.index(anchor)
+    template = int(np.searchsorted(starts, place, side="right")) - 1
+    attribute = int(np.flatnonzero(model.attributes.templates == template)[0])
+    at = int(model.attributes.value_starts[attribute]) + place - int(starts[template])
+    header, payload = taken_apart(files[2])
+    at = header["arrays"]["attributes.values"]["at"] + 4 * at
+    payload[at : at + 4] = value.to_bytes(4, "little", signed=True)
+    assert not use(put_together(header, bytes(payload)))
+
+
+def test_a_parser_with_transitions_is_refused(files: list[bytes], use: Callable[[bytes], bool]) -> None:
+    header, payload = taken_apart(files[2])
+    at = header["arrays"]["transitions"]["at"]
+    payload[at : at + 4] = np.float32(1).tobytes()
     assert not use(put_together(header, bytes(payload)))
