@@ -97,9 +97,11 @@ def _columns(names: Sequence[str]) -> dict[str, str]:
     """Return the column of each letter; letters without a column are left out."""
     given = [next((name for name in alike if name in names), None) for alike in (_COARSE, _FINE, (_FEATS,))]
     tags = [name for name in given if name is not None]
-    others = [name for name in names if name not in (*tags, _LEMMA)]
-    words = [_FORM] if _FORM in names else others[:1]
-    found = {"w": words, "l": [_LEMMA] if _LEMMA in names else [], "c": tags[:1], "f": tags[1:2]}
+    words = sorted(
+        (name for name in names if name not in tags), key=lambda name: (name != _FORM, name == _LEMMA)
+    )
+    lemmas = [name for name in words[1:] if name == _LEMMA]
+    found = {"w": words[:1], "l": lemmas, "c": tags[:1], "f": tags[1:2]}
     columns = {letter: column for letter, each in found.items() for column in each}
     return columns if "w" not in columns else {**columns, "s": "shape"}
 

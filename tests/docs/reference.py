@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from tagsmith.app.metrics import names
 from tagsmith.core.service.settings import GIB, KIB, MIB, PREFIX, Settings
 from tests.docs import codes
+from tests.docs.arc_templates import arc_templates_page
 from tests.docs.codes import Code
 from tests.docs.commands import command_line_page
 from tests.docs.operations import http_page
@@ -23,6 +24,7 @@ METRICS = DOCS / "metrics.md"
 ERRORS = DOCS / "errors.md"
 HTTP = DOCS / "http.md"
 COMMAND_LINE = DOCS / "command-line.md"
+ARC_TEMPLATES = DOCS / "arc-templates.md"
 
 #: The tables of the page of errors, by their headings.
 PROBLEMS, JOBS, COMMANDS = "## Problem responses", "## Errors of jobs", "## Errors of commands"
@@ -113,6 +115,7 @@ def pages() -> dict[Path, str]:
         ERRORS: errors_page,
         COMMAND_LINE: command_line_page,
         HTTP: http_page,
+        ARC_TEMPLATES: arc_templates_page,
     }
     return {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
 

@@ -14,7 +14,9 @@ from tests.docs import codes, commands, reference
 WRITE = "run `python -m tests.docs.reference`"
 
 
-@pytest.mark.parametrize("name", ["settings.md", "metrics.md", "errors.md", "command-line.md", "http.md"])
+@pytest.mark.parametrize(
+    "name", ["settings.md", "metrics.md", "errors.md", "command-line.md", "http.md", "arc-templates.md"]
+)
 def test_a_reference_page_is_up_to_date(name: str) -> None:
     path = reference.DOCS / name
     assert path.read_text(encoding="utf-8") == reference.pages()[path], WRITE
