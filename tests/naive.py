@@ -68,6 +68,23 @@ def best(emissions: Array, transitions: Array) -> tuple[int, ...]:
     return tuple(paths[totals.argmax()].tolist())
 
 
+class Tie(Exception):
+    """Two labellings, norms of groups, or signs of a weight are the same but for rounding: either may be taken."""
+
+
+#: Scores closer than this may be in another order when they are computed in float32.
+ROUNDING = 1e-5
+
+
+def clearly_best(emissions: Array, transitions: Array, rounding: float = ROUNDING) -> tuple[int, ...]:
+    """The labelling with the highest score; of equals that with lower labels. Raises Tie if rounding decides."""
+    paths, totals = scored(emissions, transitions)
+    behind = totals.max() - totals
+    if ((behind > 0) & (behind < rounding)).any():
+        raise Tie
+    return min(map(tuple, paths[behind == 0].tolist()), key=lambda path: path[::-1])
+
+
 def nbest(
     emissions: Array, transitions: Array, k: int, keep: Keep = lambda _: True
 ) -> list[tuple[tuple[int, ...], float]]:
@@ -274,14 +291,18 @@ def sgd_l1(
     penalty: str,
     edges: bool,
     batch: int = 1,
+    start: Array | None = None,
 ) -> tuple[Array, Array]:
     """Tsuruoka's procedures, step by step, over one dense vector of weights; `orders` and `rates` a pass each.
 
-    clipping is done eagerly on every weight at every update, which the lazy kernel must equal.
+    clipping is done eagerly on every weight at every update, which the lazy kernel must equal. The naive penalty raises
+    Tie if rounding decides the sign of a weight.
     """
     attributes, labels = shape[:2]
     w, q = np.zeros((rows_of(shape), labels)), np.zeros((rows_of(shape), labels))
     u = 0.0
+    if start is not None:
+        w = start.copy()
     for order, pass_rates in zip(orders, rates, strict=True):
         for first in range(0, len(order), batch):
             chosen = [data[i] for i in order[first : first + batch]]
@@ -296,6 +317,8 @@ def sgd_l1(
             shrink = eta * l1 / len(data) * len(chosen)
             u += shrink
             if penalty == "naive":
+                if ((w != 0) & (np.abs(w) < ROUNDING)).any():
+                    raise Tie
                 w = w - shrink * np.sign(w) + step
             elif penalty == "clipping":
                 w = w + step

@@ -31,23 +31,27 @@ def decoded(
     augmented: bool,
     total: str = "sum",
 ) -> tuple[tuple[int, ...], float]:
-    """The labelling that violates the margin most, or that scores most, and by how much it violates the margin."""
+    """The labelling that violates the margin most, or that scores most, and by how much it violates the margin.
+
+    Raises Tie if rounding decides which labelling that is.
+    """
     attributes = shape[0]
     emissions, transitions = sentence.emissions(w[:attributes]), sentence.transitions(w[attributes:])
     gold = naive.score(emissions, transitions, sentence.gold)
-    predicted = naive.best(emissions, transitions)
     if costs is not None and total != "sum":
+        predicted = naive.clearly_best(emissions, transitions)
         wrong = sum(costs[y] for y, found in zip(sentence.gold, predicted, strict=True) if found != y)
         ahead = naive.score(emissions, transitions, predicted) - gold
         return predicted, ahead + (
             sqrt(wrong) if total == "root" else float(predicted != tuple(sentence.gold))
         )
+    costly = emissions.copy()
     if costs is not None:
         for t, y in enumerate(sentence.gold):
-            emissions[t] += costs[y]
-            emissions[t, y] -= costs[y]
-    path = naive.best(emissions, transitions) if augmented else predicted
-    return path, naive.score(emissions, transitions, path) - gold
+            costly[t] += costs[y]
+            costly[t, y] -= costs[y]
+    path = naive.clearly_best(costly if augmented else emissions, transitions)
+    return path, naive.score(costly, transitions, path) - gold
 
 
 def online(
@@ -65,7 +69,7 @@ def online(
     exists: Array | None = None,
     start: Array | None = None,
 ) -> tuple[Array, Array]:
-    """(last weights, mean of the weights after each update)."""
+    """(last weights, mean of the weights after each update). Raises Tie if rounding decides a labelling."""
     attributes, labels = shape[:2]
     w = np.zeros((naive.rows_of(shape), labels)) if start is None else start.copy()
     variance = np.ones_like(w)

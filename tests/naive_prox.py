@@ -6,15 +6,15 @@ from math import log2, sqrt
 import numpy as np
 
 from tests import naive
-from tests.naive import Array, Sentence, Shape
+from tests.naive import Array, Sentence, Shape, Tie
 from tests.naive_online import features
 
 #: Which weights belong to a group.
 Mask = np.ndarray
 
 
-class Tie(Exception):
-    """Two labellings, or norms of groups, are the same but for rounding: either may be taken."""
+#: Of kernels in float64.
+ROUNDING = 1e-9
 
 
 def decoded(sentence: Sentence, w: Array, attributes: int, cost: float) -> tuple[int, ...]:
@@ -23,11 +23,7 @@ def decoded(sentence: Sentence, w: Array, attributes: int, cost: float) -> tuple
     emissions += cost
     for t, y in enumerate(sentence.gold):
         emissions[t, y] -= cost
-    paths, totals = naive.scored(emissions, transitions)
-    top = totals.max()
-    if ((top - totals > 0) & (top - totals < 1e-9)).any():
-        raise Tie
-    return min(map(tuple, paths[totals == top].tolist()), key=lambda path: path[::-1])
+    return naive.clearly_best(emissions, transitions, ROUNDING)
 
 
 def prox_grad(
@@ -113,7 +109,7 @@ def by_budget(
         if sum(h > 0 for h in heights) <= share:
             continue
         upper, lower = heights[max(share - 1, 0)], heights[share]
-        if share and upper - lower < 1e-9 and (upper > lower or groups[0].sum() > 1):
+        if share and upper - lower < ROUNDING and (upper > lower or groups[0].sum() > 1):
             raise Tie
         amount = (upper + lower) / 2
         for group in groups:

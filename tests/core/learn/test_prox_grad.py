@@ -15,7 +15,7 @@ from tagsmith.core.learn.trainers.order import pass_order
 from tagsmith.core.learn.trainers.proximal.prox_grad import ProxGrad, ProxGradSpec
 from tagsmith.core.learn.weights.pairs import seen_marks
 from tagsmith.core.learn.weights.scoring import Weights
-from tests import naive_prox
+from tests import naive, naive_prox
 from tests.core.learn.runs import all_rows, resumed, run_to, trained
 from tests.core.problems import random_problem
 
@@ -162,7 +162,7 @@ def compared(spec, **variant):
     for seed in range(15, 60):
         problem, twins = templated(seed, **variant)
         start, init = started(problem)
-        with suppress(naive_prox.Tie):
+        with suppress(naive.Tie):
             expected = naive_prox.prox_grad(
                 twins,
                 (problem.attributes, LABELS, problem.edge_attributes),

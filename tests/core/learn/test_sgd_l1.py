@@ -1,5 +1,6 @@
 """SGD with an L1 penalty against Tsuruoka's procedures done literally, and against finite differences."""
 
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
@@ -15,35 +16,48 @@ from tagsmith.core.learn.weights.posterior import sequence_posterior
 from tagsmith.core.learn.weights.rows import EVERYTHING, PLAIN, Scorer, load_edges, rows_of
 from tagsmith.core.learn.weights.scoring import Weights
 from tests import naive
-from tests.core.learn.runs import all_rows, resumed, trained
+from tests.core.learn.runs import all_rows, assert_equal_but_for_rounding, resumed, trained
 from tests.core.problems import random_problem
 
 
-class Exact(SgdL1):
-    """The same kernels in float64, so that they can be compared to many digits."""
-
-    dtype = np.float64
+def _compared(spec, passes, **options):
+    """The weights of SGD and of the literal procedure, on the first problem where nothing ties by rounding."""
+    for seed in range(5, 25):
+        problem, twins = random_problem(seed, **options)
+        start = np.zeros((problem.rows, 3))
+        if spec.penalty == "naive":
+            # At zero the sign of many weights would be that of a rounding error.
+            start = np.random.default_rng(seed).normal(0, 0.1, start.shape).astype(np.float32)
+            start[problem.attributes : problem.blocks] *= problem.edges
+        n, eta0, alpha = len(twins), spec.schedule.eta0, spec.schedule.alpha
+        with suppress(naive.Tie):
+            expected = naive.sgd_l1(
+                twins,
+                (problem.attributes, 3, problem.edge_attributes),
+                [pass_order(n, 3, number + 1) for number in range(passes)],
+                [[eta0 * alpha ** ((p * n + k) / n) for k in range(n)] for p in range(passes)],
+                spec.l1,
+                spec.penalty,
+                problem.edges,
+                spec.batch,
+                start.astype(np.float64),
+            )
+            values = np.zeros((problem.rows, problem.width), np.float32)
+            values[:, :3] = start
+            init = Weights(problem, values.reshape(-1)) if start.any() else None
+            return all_rows(trained(problem, passes, SgdL1(spec), init=init)), np.concatenate(expected)
+    raise AssertionError("something ties in every problem")
 
 
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
 @pytest.mark.parametrize("edges", [True, False])
 @pytest.mark.parametrize(("valued", "rich"), [(False, 0), (True, 0), (False, 4)])
 def test_weights_equal_the_literal_procedure(penalty, edges, valued, rich):
-    problem, twins = random_problem(5, edges=edges, valued=valued, edge_attributes=rich)
-    schedule = Schedule(eta0=0.7, alpha=0.8)
-    weights = trained(problem, 3, Exact(SgdL1Spec(l1=0.4, penalty=penalty, schedule=schedule)))
-    n = len(twins)
-    expected, expected_edges = naive.sgd_l1(
-        twins,
-        (problem.attributes, 3, rich),
-        [pass_order(n, 3, number) for number in (1, 2, 3)],
-        [[0.7 * 0.8 ** ((p * n + k) / n) for k in range(n)] for p in range(3)],
-        0.4,
-        penalty,
-        edges,
-    )
-    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
+    spec = SgdL1Spec(l1=0.4, penalty=penalty, schedule=Schedule(eta0=0.7, alpha=0.8))
+    found, expected = _compared(spec, 3, edges=edges, valued=valued, edge_attributes=rich)
+    assert_equal_but_for_rounding(found, expected)
     if penalty != "naive":
+        np.testing.assert_array_equal(found == 0, expected == 0)
         assert np.any(expected == 0)
         assert np.any(expected != 0)
 
@@ -51,28 +65,21 @@ def test_weights_equal_the_literal_procedure(penalty, edges, valued, rich):
 @pytest.mark.parametrize("penalty", ["cumulative", "clipping", "naive"])
 @pytest.mark.parametrize(("batch", "rich"), [(2, 0), (4, 0), (4, 3), (100, 0)])
 def test_batches_sum_gradients_at_the_same_weights(penalty, batch, rich):
-    problem, twins = random_problem(8, sentences=7, edge_attributes=rich)
     spec = SgdL1Spec(l1=0.3, penalty=penalty, schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
-    weights = trained(problem, 2, Exact(spec))
-    orders = [pass_order(7, 3, number) for number in (1, 2)]
-    rates = [[0.5 * 0.9 ** ((p * 7 + k) / 7) for k in range(7)] for p in range(2)]
-    expected, expected_edges = naive.sgd_l1(
-        twins, (problem.attributes, 3, rich), orders, rates, 0.3, penalty, True, batch
-    )
-    np.testing.assert_allclose(all_rows(weights), np.concatenate([expected, expected_edges]), atol=1e-10)
+    assert_equal_but_for_rounding(*_compared(spec, 2, sentences=7, edge_attributes=rich))
 
 
 @pytest.mark.parametrize(("batch", "rich"), [(1, 0), (4, 0), (1, 3), (4, 3)])
 def test_sweeping_only_the_pairs_seen_equals_sweeping_everything(batch, rich):
-    class Dense(Exact):
+    class Dense(SgdL1):
         def _swept(self, mask, width):
             return super()._swept(EVERYTHING, width)
 
     problem, _ = random_problem(8, sentences=9, seen_pairs=True, edge_attributes=rich)
     spec = SgdL1Spec(l1=0.3, penalty="naive", schedule=Schedule(eta0=0.5, alpha=0.9), batch=batch)
-    sparse, dense = (trained(problem, 3, kind(spec)).values for kind in (Exact, Dense))
+    sparse, dense = (trained(problem, 3, kind(spec)).values for kind in (SgdL1, Dense))
     assert np.count_nonzero(dense) > 10
-    np.testing.assert_allclose(sparse, dense, atol=1e-14)
+    np.testing.assert_array_equal(sparse, dense)
 
 
 def _loss_and_gradient(problem, values, sentence):
@@ -125,15 +132,15 @@ def test_gradient_equals_finite_differences(valued, rich):
 @pytest.mark.parametrize("rich", [0, 4])
 def test_exact_loss_equals_enumeration(rich):
     problem, twins = random_problem(4, edge_attributes=rich)
-    weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
+    weights = trained(problem, 2, SgdL1(SgdL1Spec(l1=0.1, schedule=Schedule(eta0=0.5))))
     expected = naive.loss(twins, weights.attribute_rows, all_rows(weights)[problem.attributes :])
-    assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-12)
+    assert sum(weights.loss(problem)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("rich", [0, 4])
 def test_decoding_finds_the_best_labelling_of_each_sentence(rich):
     problem, twins = random_problem(6, edge_attributes=rich)
-    weights = trained(problem, 2, Exact(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
+    weights = trained(problem, 2, SgdL1(SgdL1Spec(l1=0.01, schedule=Schedule(eta0=0.5))))
     edges = all_rows(weights)[problem.attributes :]
     expected = [naive.best(s.emissions(weights.attribute_rows), s.transitions(edges)) for s in twins]
     assert weights.decode(problem).tolist() == [y for path in expected for y in path]
