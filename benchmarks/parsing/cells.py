@@ -25,7 +25,7 @@ def read(name: str) -> Cell:
 
 def at(result: Cell, *keys: str) -> Cell | None:
     """Return the cell at a path, or None."""
-    found: Any = result
+    found: Cell | None = result
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     return found

@@ -86,6 +86,17 @@ def score(tagger: Tagger, corpus: Corpus) -> TreeMetrics:
     return agreement(corpus, trees_of(heads, relations))
 
 
+def correct(trained: Trained, corpus: Corpus) -> list[int]:
+    """Return the number of right heads of each sentence, by the weights of a run, without a model file."""
+    problem = trained.compiled.problem_of(corpus)
+    assert corpus.trees is not None
+    assert problem.gold_trees is not None
+    found = problem.gold_trees.predicted(trained.learned.weights.decode(problem), problem.labels)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.heads == corpus.trees.heads)])
+    right: list[int] = np.diff(before[corpus.offsets]).tolist()
+    return right
+
+
 def agreement(corpus: Corpus, found: Trees) -> TreeMetrics:
     """Score trees against those of a corpus."""
     assert corpus.trees is not None

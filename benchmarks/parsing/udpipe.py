@@ -60,8 +60,8 @@ class Peer:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def parse(self) -> dict[str, float]:
-        """Parse the open text, and return the seconds."""
+    def parse(self) -> dict[str, list[float]]:
+        """Parse the open text, and return the seconds and processor seconds of `reading` and `parsing`."""
         return self.ask("parse")
 
     def trees(self) -> Trees:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import ufal.udpipe as udpipe
+import ufal.udpipe as udpipe  # type: ignore[import-not-found]
 
 
 def sentences_of(text: str) -> Any:
@@ -30,6 +30,10 @@ def sentences_of(text: str) -> Any:
     if error.occurred():
         raise ValueError(error.message)
     return found
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
 
 
 class Worker:
@@ -66,17 +70,18 @@ class Worker:
         return {"sentences": len(self._sentences)}
 
     def parse(self) -> dict[str, Any]:
-        """Parse the text, and return the seconds of reading it into sentences and of parsing these."""
-        began = time.perf_counter()
+        """Parse the text. Return the seconds and processor seconds of reading it and of parsing its sentences."""
+        moments = [_now()]
         sentences = sentences_of(self._text)
-        read = time.perf_counter()
+        moments.append(_now())
         for sentence in sentences:
             error = udpipe.ProcessingError()
             if not self._model.parse(sentence, udpipe.Model.DEFAULT, error):
                 raise ValueError(error.message)
-        parsed = time.perf_counter()
+        moments.append(_now())
         self._sentences = sentences
-        return {"reading": read - began, "parsing": parsed - read}
+        reading, parsing = ([b - a for a, b in zip(*each, strict=True)] for each in (moments[:2], moments[1:]))
+        return {"reading": reading, "parsing": parsing}
 
     def trees(self) -> dict[str, Any]:
         """Return the heads and relations of all words that were parsed."""
