@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
 from tagsmith.core.base.jit import ZERO, inlined, kernel
-from tagsmith.core.inference.tree.solver import Solver, no_solver
+from tagsmith.core.inference.tree.solver import SolverBlock, no_solver
 
 Floats = NDArray[Any]  # float32 in training and serving; float64 in quasi-Newton and tests
 
@@ -64,7 +64,7 @@ class Chain(NamedTuple):
     matrices: Floats  # (rows * Y * width,) transitions into each token; empty unless `rich`
     held: Floats  # (rows * width,) marginals that are kept while others are computed; empty unless `partial`
     held_matrices: Floats  # (rows * Y * width,) the same for transitions; empty unless `rich` and `partial`
-    trees: Solver  # for sentences that are trees
+    trees: SolverBlock  # for sentences that are trees
     rich: bool  # whether each token has its own transitions
 
 
@@ -82,7 +82,7 @@ def chain(
     *,
     rich: bool = False,
     partial: bool = False,
-    trees: Solver | None = None,
+    trees: SolverBlock | None = None,
 ) -> Chain:
     """Allocate scratch for `rows` tokens in total.
 

@@ -110,7 +110,15 @@ def _sizes(longest: int) -> tuple[int, int, int]:
     while size > 1:
         graphs += (size + 1) * row_width(size)
         size = (size + 1) // 2
-    floats = v.padded(side * side) + 2 * line + 7 * table + 2 * line + graphs + side * line + 2 * line
+    floats = (
+        -(-side * side // v.LANES) * v.LANES
+        + 2 * line
+        + 7 * table
+        + 2 * line
+        + graphs
+        + side * line
+        + 2 * line
+    )
     return floats, side * side + 15 * side, 6 * LEVELS
 
 
@@ -162,4 +170,4 @@ def _divided(longest: int, floats: Floats, integers: Integers, places: Places) -
 
 
 #: The same for kernels.
-divided = inlined(_divided)
+sizes, divided = inlined(_sizes), inlined(_divided)

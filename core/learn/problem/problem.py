@@ -25,7 +25,7 @@ from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.resolved import ALL_WEIGHTS, ExistingWeights, Features
 from tagsmith.core.inference.chain import Chain, chain
 from tagsmith.core.inference.tree.rules import NO_TREES, TreeRules
-from tagsmith.core.inference.tree.solver import solver
+from tagsmith.core.inference.tree.solver import solver_block
 from tagsmith.core.learn.problem import tree_gold
 from tagsmith.core.learn.problem.groups import Templates, templates_of
 from tagsmith.core.learn.problem.layout import Layout
@@ -133,7 +133,7 @@ class Problem:
 
     def chain(self, rows: int, dtype: Any) -> Chain:
         """Allocate the scratch of sentences with `rows` tokens in total."""
-        trees = solver(isqrt(self.longest)) if self.data.trees.present else None
+        trees = solver_block(isqrt(self.longest)) if self.data.trees.present else None
         return chain(rows, len(self.labels), dtype, rich=self.rich, partial=self.data.partial, trees=trees)
 
     def room(self, batch: int) -> int:

@@ -10,7 +10,6 @@ from tagsmith.core.learn.problem.problem import Problem
 from tagsmith.core.learn.trainers.base import TrainerSpec
 from tagsmith.core.learn.trainers.sizes import Sizes, sizes_of
 
-
 #: Bytes of an arc without its attributes: where they begin, its label, and its score.
 _ARC_BYTES = 8 + 4 + 4
 #: One in this many templates has a feature of the training data at an arc: 3 to 6 on treebanks.
@@ -20,8 +19,8 @@ _FOUND_AT_ARCS = 6
 def least_bytes(features: Features, tokens: int, sentences: int = 1) -> int:
     """Estimate the least memory of any run over `tokens` tokens, before the corpus is read.
 
-    It counts one number per template and token, and the columns that templates read. Sentences of trees have one arc per
-    pair of words, so the number of arcs is least if all sentences are equally long.
+    It counts one number per template and token, and the columns that templates read. Sentences of trees have one arc
+    per pair of words, so the number of arcs is least if all sentences are equally long.
     """
     if features.structure == "tree":
         arcs = tokens * tokens // max(sentences, 1)

@@ -87,6 +87,19 @@ def forbid(data: Sequences, sentence: int, psi: Floats, at: Any, layout: Layout)
 def score_tokens(data: Sequences, sentence: int, m: Scorer, psi: Floats, at: int) -> None:
     """Write the score of every label at every token of a sentence to `psi`, from row `at` on."""
     keep_apart()
+    if data.trees.present:
+        _score_arcs(data, sentence, m, psi, at)
+        return
+    begin, end, width = data.offsets[sentence], data.offsets[sentence + 1], m.layout.width
+    for token in range(begin, end):
+        prefetch(data, token + 4, m, width)
+        gather(data, token, m, width, psi, (at + token - begin) * width)
+
+
+@inner
+def _score_arcs(data: Sequences, sentence: int, m: Scorer, psi: Floats, at: int) -> None:
+    """The same for arcs, of which most need no scores of relations. Apart, so that chains have a fixed loop."""
+    keep_apart()
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
         lanes = lanes_of(data, token, m.layout)

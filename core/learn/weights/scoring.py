@@ -11,6 +11,7 @@ from tagsmith.core.base.jit import ZERO, inner, keep_apart, kernel
 from tagsmith.core.features.arcs import arc_of
 from tagsmith.core.inference import chain as ch
 from tagsmith.core.inference.chain import Chain, Edges, Floats
+from tagsmith.core.inference.tree.solver import solver_of
 from tagsmith.core.learn.problem.problem import Problem, Sequences
 from tagsmith.core.learn.weights.posterior import score_edges, score_tokens, sequence_loss
 from tagsmith.core.learn.weights.rows import PLAIN, Scorer, gather, load_edges, read_edges, rows_of
@@ -52,10 +53,11 @@ def _decode_tree(data: Sequences, sentence: int, m: Scorer, c: Chain, out: NDArr
     begin, layout = data.offsets[sentence], m.layout
     n = words_of(data.offsets[sentence + 1] - begin)
     find_tree(data, c, n, layout.width)
+    heads = solver_of(c.trees).heads
     for token in range(begin, data.offsets[sentence + 1]):
         out[token] = -1
     for modifier in range(1, n + 1):
-        arc = arc_of(c.trees.heads[modifier], modifier, n)
+        arc = arc_of(heads[modifier], modifier, n)
         if lanes_of(data, begin + arc, layout) < layout.width:
             gather(data, begin + arc, m, layout.width, c.psi, arc * layout.width)
         out[begin + arc] = best_relation(c.psi, arc * layout.width, layout.labels)

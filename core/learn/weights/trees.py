@@ -21,7 +21,7 @@ from tagsmith.core.base import simd as v
 from tagsmith.core.base.jit import ZERO, inlined, inner, keep_apart
 from tagsmith.core.features.arcs import arc_of
 from tagsmith.core.inference.chain import Chain, Floats
-from tagsmith.core.inference.tree.solver import Solver, Task, solve
+from tagsmith.core.inference.tree.solver import Solver, Task, solve, solver_of
 from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Sequences
 
@@ -51,8 +51,9 @@ def _put_scores(psi: Floats, at: Any, n: int, width: int, s: Solver) -> None:
 @inlined
 def find_tree(data: Sequences, c: Chain, n: int, width: int) -> float:
     """Find the best tree for the scores in `psi`; return its score. The heads are in the solver."""
-    _put_scores(c.psi, ZERO, n, width, c.trees)
-    return solve(Task.BEST, data.trees, n, c.trees)
+    s = solver_of(c.trees)
+    _put_scores(c.psi, ZERO, n, width, s)
+    return solve(Task.BEST, data.trees, n, s)
 
 
 @inlined
@@ -83,10 +84,11 @@ def tree_loss(data: Sequences, sentence: int, layout: Layout, c: Chain, at: Any,
     keep_apart()
     begin, arcs = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
     labels, width, n = layout.labels, layout.width, words_of(arcs)
-    _put_scores(c.psi, at, n, width, c.trees)
-    loss = solve(Task.MARGINALS if sums else Task.LOG_Z, data.trees, n, c.trees)
+    s = solver_of(c.trees)
+    _put_scores(c.psi, at, n, width, s)
+    loss = solve(Task.MARGINALS if sums else Task.LOG_Z, data.trees, n, s)
     if sums:
-        _put_marginals(c, at, n, width)
+        _put_marginals(c, s, at, n, width)
     kind = c.beta.dtype.type
     for arc in range(arcs):
         gold, row = data.gold[begin + arc], (at + arc) * width
@@ -102,7 +104,7 @@ def tree_loss(data: Sequences, sentence: int, layout: Layout, c: Chain, at: Any,
 
 
 @inlined
-def _put_marginals(c: Chain, at: Any, n: int, width: int) -> None:
+def _put_marginals(c: Chain, s: Solver, at: Any, n: int, width: int) -> None:
     """Write the probability of each arc to `beta`, and zeros to its relations."""
     side, kind = n + 1, c.beta.dtype.type
     for k in range(at * width, (at + n * n) * width, v.LANES):
@@ -110,7 +112,7 @@ def _put_marginals(c: Chain, at: Any, n: int, width: int) -> None:
     for m in range(1, side):
         for h in range(side):
             if h != m:
-                c.beta[(at + arc_of(h, m, n)) * width] = kind(c.trees.marginals[h * side + m])
+                c.beta[(at + arc_of(h, m, n)) * width] = kind(s.marginals[h * side + m])
 
 
 @inlined
@@ -136,7 +138,7 @@ def tree_violation(
     """
     keep_apart()
     begin, arcs = data.offsets[sentence], data.offsets[sentence + 1] - data.offsets[sentence]
-    labels, width, n, s = layout.labels, layout.width, words_of(arcs), c.trees
+    labels, width, n, s = layout.labels, layout.width, words_of(arcs), solver_of(c.trees)
     side, loss, cost, costly = n + 1, 0.0, 0.0, costs.shape[0] > 0
     _put_scores(c.psi, ZERO, n, width, s)
     for m in range(1, side):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
+from tagsmith.core.base.jit import ZERO, inlined, inner, keep_apart, kernel
 from tagsmith.core.inference.chain import Chain, Floats
 from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Sequences
@@ -203,6 +203,22 @@ def _step_blocks(
 
 
 @inner
+def _update_arcs(
+    data: Sequences, sentence: int, at: Any, step: AdaptiveStep, r: Rows, g: Rates, c: Chain, p: AdaptivePlan
+) -> int:
+    """Take one step for the arcs of a sentence, of which most have none for relations; return their number."""
+    keep_apart()
+    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    for token in range(begin, end):
+        lanes, first = lanes_of(data, token, p.layout), (at + token - begin) * p.layout.width
+        for k in range(data.starts[token], data.starts[token + 1]):
+            row = np.int64(data.rows[k])
+            _begin_step(r, g, row, step, p)
+            _step_row(r, g, row, (float(value_of(data, k)), step.rate), c.beta, first, p, lanes)
+    return int(end - begin)
+
+
+@inner
 def _update(
     data: Sequences, s: Sample, step: AdaptiveStep, r: Rows, g: Rates, c: Chain, p: AdaptivePlan
 ) -> None:
@@ -210,12 +226,14 @@ def _update(
     labels, width = p.layout.labels, p.layout.width
     at = ZERO
     for i in range(s.first, s.last):
+        if data.trees.present:
+            at += _update_arcs(data, s.order[i], at, step, r, g, c, p)
+            continue
         for token in range(data.offsets[s.order[i]], data.offsets[s.order[i] + 1]):
-            lanes = lanes_of(data, token, p.layout)
             for k in range(data.starts[token], data.starts[token + 1]):
                 row = np.int64(data.rows[k])
                 _begin_step(r, g, row, step, p)
-                _step_row(r, g, row, (float(value_of(data, k)), step.rate), c.beta, at * width, p, lanes)
+                _step_row(r, g, row, (float(value_of(data, k)), step.rate), c.beta, at * width, p, width)
             if c.rich:
                 _step_blocks(data, token, at * labels * width, step, r, g, c, p)
             at += 1

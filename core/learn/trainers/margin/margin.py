@@ -220,7 +220,7 @@ def add_expected(data: Sequences, sentence: int, count: int, d: Direction, c: Ch
     attributes, labels, width = layout.attributes, layout.labels, layout.width
     begin, end = data.offsets[sentence], data.offsets[sentence + 1]
     for token in range(begin, end):
-        lanes = lanes_of(data, token, layout)
+        lanes = lanes_of(data, token, layout) if data.trees.present else width
         for k in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[k])
             count = _place(d, row, count, width)

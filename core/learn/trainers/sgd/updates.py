@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base import simd as v
-from tagsmith.core.base.jit import ZERO, inlined, inner, kernel
+from tagsmith.core.base.jit import ZERO, inlined, inner, keep_apart, kernel
 from tagsmith.core.inference.chain import Chain, Floats
 from tagsmith.core.learn.problem.layout import Layout
 from tagsmith.core.learn.problem.problem import Sequences
@@ -189,14 +189,17 @@ def _add_steps(
     """
     kind, layout = r.touched.dtype.type, k.layout
     marked = k.penalty in (Penalty.CUMULATIVE, Penalty.CLIPPING)
-    begin, end = data.offsets[sentence], data.offsets[sentence + 1]
+    begin, end, width = data.offsets[sentence], data.offsets[sentence + 1], layout.width
+    if data.trees.present:
+        _add_steps_of_arcs(data, sentence, at, rate, mark, k, r, c)
+        return
     for token in range(begin, end):
-        step, lanes = (at + token - begin) * layout.width, lanes_of(data, token, layout)
+        step = (at + token - begin) * width
         for cell in range(data.starts[token], data.starts[token + 1]):
             row = np.int64(data.rows[cell])
             if marked:
                 r.touched[row] = kind(mark)
-            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, layout.width, lanes)
+            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, width, width)
     if c.rich:
         for token in range(begin + 1, end):
             step = (at + token - begin) * layout.labels * layout.width
@@ -207,6 +210,23 @@ def _add_steps(
                         r.touched[row + y] = kind(mark)
                     at_row = step + y * layout.width
                     add_to_row(r, row + y, kind(rate), c.matrices, at_row, layout.width, layout.width)
+
+
+@inner
+def _add_steps_of_arcs(
+    data: Sequences, sentence: int, at: Any, rate: float, mark: float, k: DescentPlan, r: Rows, c: Chain
+) -> None:
+    """The same for arcs, of which most have no step for relations. Apart, so that chains have a fixed loop."""
+    keep_apart()
+    kind, begin, width = r.touched.dtype.type, data.offsets[sentence], k.layout.width
+    marked = k.penalty in (Penalty.CUMULATIVE, Penalty.CLIPPING)
+    for token in range(begin, data.offsets[sentence + 1]):
+        step, lanes = (at + token - begin) * width, lanes_of(data, token, k.layout)
+        for cell in range(data.starts[token], data.starts[token + 1]):
+            row = np.int64(data.rows[cell])
+            if marked:
+                r.touched[row] = kind(mark)
+            add_to_row(r, row, kind(rate) * kind(value_of(data, cell)), c.beta, step, width, lanes)
 
 
 @inner
