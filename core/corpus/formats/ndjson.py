@@ -3,6 +3,8 @@ for `tags`. `weight` is how much the sequence counts in training. Other fields a
 
 A token is a string, a list of strings (its columns), or an object of named attributes (see
 `tagsmith.core.corpus.attributes`). All tokens of a corpus are of the same kind.
+
+Trees are written as `heads` and `relations`, which the reader ignores.
 """
 
 import json
@@ -252,7 +254,7 @@ def read_ndjson(
 def write_ndjson(
     corpus: Corpus, *, label_field: str = "labels", others: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[bytes]:
-    """Write one sequence per line: tokens as strings, lists of columns or objects, and labels if there are any.
+    """Write one sequence per line: tokens as strings, lists of columns or objects; labels or trees if there are any.
 
     `others` has further fields for each line, which the reader ignores.
     """
@@ -263,7 +265,8 @@ def write_ndjson(
         names = [corpus.bag.vocabulary.strings()]
     else:
         names = [column.vocabulary.strings() for column in corpus.columns]
-    bounds = corpus.offsets.tolist()
+    trees, bounds = corpus.trees, corpus.offsets.tolist()
+    relation_names = [] if trees is None else trees.relations.vocabulary.strings()
     for first, last in sentence_ranges(bounds):
         begin, end = bounds[first], bounds[last]
         tokens = _written_tokens(corpus, names, begin, end)
@@ -274,6 +277,10 @@ def write_ndjson(
             line: dict[str, Any] = {"tokens": tokens[sentence]}
             if corpus.labels is not None:
                 line[label_field] = gold[sentence]
+            if trees is not None:
+                heads, relations = trees.heads[begin:end], trees.relations.ids[begin:end]
+                line["heads"] = heads[sentence].tolist()
+                line["relations"] = [relation_names[i] for i in relations[sentence].tolist()]
             if corpus.weights is not None and corpus.weights[number] != 1:
                 line["weight"] = _shortest(corpus.weights[number : number + 1])[0]
             lines.append(orjson.dumps({**line, **others[number]} if others else line) + b"\n")
@@ -341,6 +348,7 @@ FORMAT = Format(
     writer=_writer,
     media_type="application/x-ndjson",
     holds_bags=True,
+    holds_trees=True,
     warm=attributes.warm,
     recognises=_recognises,
     order=3,

@@ -187,6 +187,11 @@ def media_type(format: str) -> str:  # noqa: A002
     return _format(format).media_type
 
 
+def holds_trees(format: str) -> bool:  # noqa: A002
+    """Whether `format` can hold heads and relations."""
+    return _format(format).holds_trees
+
+
 def is_archive(format: str) -> bool:  # noqa: A002
     """Whether the texts of `format` are zip files."""
     return format != AUTO and _format(format).media_type == "application/zip"

@@ -1,5 +1,7 @@
 """Heads, relations and weights in CoNLL-U and CoNLL-X: read, refused with lines, and written again."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -367,12 +369,23 @@ def test_generated_trees_go_through_conllx_unchanged(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in formats.known_formats() if not name.startswith("conll")] + ["conll"]
+    "name", [name for name in formats.known_formats() if name not in ("conllu", "conllx", "ndjson")]
 )
 def test_other_formats_refuse_trees(name: str) -> None:
-    with pytest.raises(Invalid, match=r"cannot hold dependency trees\. Use conllu or conllx\.") as caught:
+    with pytest.raises(
+        Invalid, match=r"cannot hold dependency trees\. Use ndjson or conllu or conllx\."
+    ) as caught:
         formats.write(read(DANISH, "conllx"), name)
     assert caught.value.code == "unwritable_value"
+
+
+def test_json_lines_have_heads_and_relations() -> None:
+    corpus = read(DANISH, "conllx", columns="form,postag")
+    first = json.loads(b"".join(formats.write(corpus, "ndjson")).splitlines()[0])
+    size = len(first["tokens"])
+    assert first["heads"] == corpus.trees.heads[:size].tolist()  # type: ignore[union-attr]
+    names = corpus.trees.relations.vocabulary.strings()  # type: ignore[union-attr]
+    assert first["relations"] == [names[i] for i in corpus.trees.relations.ids[:size]]  # type: ignore[union-attr]
 
 
 def test_fields_that_trees_need_are_not_written_from_columns() -> None:
