@@ -73,7 +73,7 @@ def evaluate(gold: Trees, predicted: Trees, offsets: Places, punctuation: NDArra
     """Score `predicted` against `gold`. `punctuation` marks the tokens that are left out of half of the scores."""
     _check(gold, predicted, offsets, punctuation)
     heads = gold.heads == predicted.heads
-    names, relation, other = _numbered_together(gold.relations, predicted.relations)
+    names, relation, other = numbered_together(gold.relations, predicted.relations)
     usable = usable_relations(gold.relations)
     arcs = heads & (relation == other)
     words = ~punctuation
@@ -123,7 +123,7 @@ def punctuation(forms: Column) -> NDArray[np.bool_]:
     return found
 
 
-def _numbered_together(gold: Column, predicted: Column) -> tuple[list[str], Ids, Ids]:
+def numbered_together(gold: Column, predicted: Column) -> tuple[list[str], Ids, Ids]:
     """Return the relations of both sides, and the number of each relation in that list."""
     names = gold.vocabulary.strings()
     numbers = {name: number for number, name in enumerate(names)}

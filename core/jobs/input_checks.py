@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
+from tagsmith.core.base import flat_file
 from tagsmith.core.base.errors import Fault, Invalid, NotFound
-from tagsmith.core.corpus.corpus import TREES_NOT_LABELS
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.jobs.jobs import Uses
 from tagsmith.core.jobs.spec import Dev, DevCorpus, Promotion
 from tagsmith.core.learn.trainers import memory
+from tagsmith.core.model import file
 from tagsmith.core.registry import models, promotion, references
 from tagsmith.core.registry.references import Target
 from tagsmith.core.service.settings import Settings
@@ -51,24 +52,28 @@ class InputChecks:
         return found
 
     def labelled(self, corpus_id: str, pointer: str = "/corpus") -> CorpusRow:
-        """Find a corpus that has labels."""
+        """Find a corpus that has labels or trees."""
         found = self.corpus(corpus_id, pointer)
-        if not found.labels:
-            reason = "has no labels. Upload it with labels: in columns, the label is the last one."
-            reason = f"Corpus {found.name} {TREES_NOT_LABELS if found.trees else reason}"
+        if not found.labelled:
+            reason = f"Corpus {found.name} has no labels. Upload it with labels: in columns, the label is the last one."
             raise Invalid(
                 "The corpus has no labels.", [Fault(reason, pointer=pointer)], code="unlabelled_corpus"
             )
         return found
 
     def dev(self, dev: Dev | None, corpus: CorpusRow) -> None:
-        """Check that the corpus of a dev set has as many columns as the training corpus."""
+        """Check that a dev corpus has trees if the training corpus has, and as many columns."""
         if not isinstance(dev, DevCorpus):
             return
         found = self.labelled(dev.corpus, "/dev/corpus")
         columns, needed = len(found.columns), len(corpus.columns)
-        if columns != needed:
+        reason = None
+        if found.trees != corpus.trees:
+            kinds = ("trees", "labels") if found.trees else ("labels", "trees")
+            reason = f"The dev corpus has {kinds[0]}, and the training corpus has {kinds[1]}."
+        elif columns != needed:
             reason = f"The dev corpus has {columns} columns before the label, and the training corpus has {needed}."
+        if reason is not None:
             raise Invalid(
                 "The dev corpus does not fit the training corpus.",
                 [Fault(reason, pointer="/dev/corpus")],
@@ -77,7 +82,8 @@ class InputChecks:
 
     def memory(self, features: FeatureSpec, corpus: CorpusRow) -> None:
         """Check that the compiled corpus alone fits in the memory limit of a job."""
-        needed = memory.least_bytes(features.resolve(corpus.columns), corpus.tokens)
+        resolved = features.resolve(corpus.columns, trees=corpus.trees)
+        needed = memory.least_bytes(resolved, corpus.tokens, corpus.sentences)
         limit = self.settings.job_memory
         if needed > limit:
             reason = (
@@ -108,6 +114,14 @@ class InputChecks:
             raise _unknown("model", error, pointer) from None
         self._versions.append(target)
         return target
+
+    def parses(self, target: Target) -> bool:
+        """Whether a version is a parser. Reads the beginning of its model file."""
+        chunks = models.artifact(self.conn, target.model, target.version)
+        try:
+            return bool(flat_file.header_of(chunks, file.MAGIC)["features"]["structure"] == "tree")
+        except (Invalid, ValueError, KeyError, TypeError):
+            return False  # The job reports that the file cannot be read.
 
     def promotion(self, requested: Promotion | None) -> None:
         """Refuse a promotion whose policy needs a score that the job does not produce."""

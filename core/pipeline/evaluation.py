@@ -9,16 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.arrays import slices
+from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.corpus.corpus import Column, Corpus
 from tagsmith.core.corpus.vocabulary import Vocabulary
-from tagsmith.core.evaluate import mistakes, significance
+from tagsmith.core.evaluate import mistakes, significance, trees
 from tagsmith.core.evaluate.mistakes import LabelPair, WrongSentence
 from tagsmith.core.evaluate.segmentation import evaluate, sentence_counts
 from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.evaluate.tree_mistakes import WrongTree, wrong_trees
+from tagsmith.core.evaluate.trees import TreeMetrics
 from tagsmith.core.learn.problem.problem import gold_of
+from tagsmith.core.learn.problem.tree_gold import GoldTrees
 from tagsmith.core.model.constraints import Constraints, allowed_by, infeasible
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.core.pipeline import parsing
 
 #: Tokens tagged between two points at which the caller can stop: a small part of a second.
 SLICE_TOKENS = 50_000
@@ -32,15 +37,23 @@ class ScoredTagging:
     """The scores of a model on a corpus, with the counts needed to compare it with others."""
 
     name: str
-    metrics: Metrics
-    right: NDArray[np.bool_]  # (tokens,)
+    metrics: Metrics | TreeMetrics
+    right: NDArray[np.bool_]  # (tokens,) whether the label or the head is
     counts: NDArray[np.int64]  # (sentences, 3), see `sentence_counts`
-    confusion: list[LabelPair]
-    wrong_sentences: list[WrongSentence]
+    confusion: list[LabelPair]  # of labels or relations
+    wrong_sentences: Sequence[WrongSentence | WrongTree]
 
 
-def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, None, ScoredTagging]:
-    """Tag and score a labelled corpus. Yields the fraction done."""
+def tag_corpus(
+    name: str, tagger: Tagger, corpus: Corpus, max_bytes: int | None = None
+) -> Generator[float, None, ScoredTagging]:
+    """Tag or parse a labelled corpus, and score the result. Yields the fraction done.
+
+    To parse a sentence may take up to `max_bytes`.
+    """
+    check_structure(name, tagger, corpus)
+    if corpus.trees is not None:
+        return (yield from _parse_corpus(name, tagger, corpus, max_bytes))
     whole, corpus = corpus, corpus.comparable()
     found = gold_of(corpus, tagger.model.labels)
     names, gold = found.labels, found.ids
@@ -57,10 +70,56 @@ def tag_corpus(name: str, tagger: Tagger, corpus: Corpus) -> Generator[float, No
     )
 
 
+def check_structure(name: str, tagger: Tagger, corpus: Corpus) -> None:
+    """Raise Invalid if a parser meets a corpus without trees, or a tagger one with trees."""
+    if tagger.is_parser == (corpus.trees is not None):
+        return
+    fault = Fault("has trees" if corpus.trees is not None else "has no trees", pointer="/corpus")
+    parses = tagger.is_parser
+    raise Invalid(structures_differ(name, parses=parses), [fault], code="structures_differ")
+
+
+def structures_differ(name: str, *, parses: bool) -> str:
+    """Say that a model cannot be scored on a corpus."""
+    if parses:
+        return f"{name} is a parser, and the corpus has no dependency trees. Score it on a corpus with trees."
+    return f"{name} gives tags, and the corpus has dependency trees. Score it on a corpus with labels."
+
+
+def _parse_corpus(
+    name: str, tagger: Tagger, corpus: Corpus, max_bytes: int | None
+) -> Generator[float, None, ScoredTagging]:
+    found = GoldTrees.of(corpus)
+    gold = parsing.with_same_relations(tagger, found.trees)
+    predicted = yield from parsing.predicted_trees(tagger, corpus, max_bytes)
+    right, pairs = gold.heads == predicted.heads, list[LabelPair]()
+    if trees.usable_relations(gold.relations):
+        names, own, other = trees.numbered_together(gold.relations, predicted.relations)
+        pairs = mistakes.confusion(names, own[right], other[right])
+    return ScoredTagging(
+        name,
+        trees.evaluate(gold, predicted, corpus.offsets, found.punctuation),
+        right,
+        trees.sentence_counts(gold, predicted, corpus.offsets),
+        pairs,
+        wrong_trees(corpus, gold, predicted),
+    )
+
+
 def tagged_corpus(
-    tagger: Tagger, corpus: Corpus, *, posterior: bool = False, constraints: Constraints | None = None
+    tagger: Tagger,
+    corpus: Corpus,
+    *,
+    posterior: bool = False,
+    constraints: Constraints | None = None,
+    max_bytes: int | None = None,
 ) -> Generator[float, None, Corpus]:
-    """Return the corpus with the labels of a model. Yields the fraction done."""
+    """Return the corpus with the labels or the trees of a model. Yields the fraction done.
+
+    To parse a sentence may take up to `max_bytes`.
+    """
+    if tagger.is_parser:
+        return (yield from parsing.parsed_corpus(tagger, corpus, max_bytes))
     decoder: Decoder | None = None
     if posterior or constraints is not None:
         allowed = allowed_by(constraints or Constraints(), tagger.labels, corpus.offsets, at=())

@@ -9,9 +9,11 @@ With y* the best labelling of a sentence x of n tokens, the measures are
   hidden Markov models for information extraction"). It does not grow with the length, so it is never divided;
 - entropy: H(y | x) / n, exact over all labellings, highest first (Settles and Craven 2008, "An analysis of active
   learning strategies for sequence labeling tasks", who also measure it without the division).
+
+Of a parser, y* is the best tree, and only the first measure is there.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
@@ -20,22 +22,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagsmith.core.base.arrays import Places, slices
-from tagsmith.core.base.errors import Fault, Invalid
+from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.steps import mapped
 from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats.conllu import CONLLU, ConlluOptions, word_writer
 from tagsmith.core.corpus.formats.ndjson import write_ndjson
+from tagsmith.core.corpus.formats.scan import fields as word_fields
+from tagsmith.core.corpus.formats.writing import TREE
 from tagsmith.core.corpus.near_copies import without_near_copies
 from tagsmith.core.corpus.sentence_hashes import sentence_hashes
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.tagger import Coded, Tagger
+from tagsmith.core.pipeline import parsing
 from tagsmith.core.pipeline.evaluation import tagged_corpus
 
 Measure = Literal["probability", "margin", "entropy"]
 
 #: Tokens scored between two points at which the caller can stop: a small part of a second, also with many labels.
 SLICE_TOKENS = 10_000
-#: The format of the list.
-FORMAT = "ndjson"
+#: The format of the list, and that with trees.
+FORMAT, TREE_FORMAT = "ndjson", "conllu"
 #: Of scores. More are not the same on every machine.
 DECIMALS = 6
 #: Fractions of the progress: up to the end of scoring, and of choosing. The rest is for tagging.
@@ -78,9 +84,14 @@ class Ranking:
 def rank(tagger: Tagger, corpus: Corpus, plan: RankPlan, max_bytes: int) -> Generator[float, None, Ranking]:
     """Find the sentences about which the model is least sure. Yields the fraction done.
 
+    Raises Invalid for a measure that parsers do not have, and for columns that the list of a parser cannot hold.
+
     Equal sentences are listed once, as the first of them. Of equal scores, the first in the corpus comes first. The
     buffers of the longest sentence must fit into `max_bytes`.
     """
+    if tagger.is_parser:
+        check_measure(plan.by)
+        fields_of(corpus.names)
     coded = tagger.code_corpus(corpus)
     _check_longest(tagger, coded, max_bytes)
     scores = yield from mapped(_scores(tagger, coded, plan), lambda done: SCORED * done)
@@ -94,21 +105,65 @@ def rank(tagger: Tagger, corpus: Corpus, plan: RankPlan, max_bytes: int) -> Gene
     return Ranking(tagged, chosen, scores[chosen], distinct.size)
 
 
+def format_of(*, parses: bool) -> str:
+    """Return the format of the list."""
+    return TREE_FORMAT if parses else FORMAT
+
+
+def check_measure(by: Measure) -> None:
+    """Raise Invalid for a measure that parsers do not have."""
+    if by != "probability":
+        reason = "A parser measures sentences by the probability of their best tree only. Choose probability."
+        raise Invalid(
+            "The measure is not for parsers.",
+            [Fault(reason, pointer="/by", type=FaultType.INCONSISTENT)],
+            code="invalid_spec",
+        )
+
+
+def fields_of(columns: Sequence[str]) -> list[str]:
+    """Return the fields that hold the columns in the list of a parser. Raise Invalid if a column has none."""
+    fields = word_fields.named_fields(columns, CONLLU.fields)
+    if fields is None:
+        reason = f"Columns {', '.join(columns)} are not all fields of CoNLL-U. Upload the corpus as CoNLL-U."
+        raise Invalid(
+            "The sentences cannot be written with trees.",
+            [Fault(reason, pointer="/corpus")],
+            code="unwritable_value",
+        )
+    return fields
+
+
 def written(ranking: Ranking) -> Iterator[bytes]:
-    """Write the chosen sentences in `FORMAT`, ready to be corrected and uploaded: `index` and `score` are ignored."""
-    rounded = np.round(ranking.scores, DECIMALS).tolist()
+    """Write the chosen sentences, ready to be corrected and uploaded: `index` and `score` are ignored."""
     others = [
         # JSON has no infinity.
         {"index": index, "score": score if isfinite(score) else None}
-        for index, score in zip(ranking.indices.tolist(), rounded, strict=True)
+        for index, score in zip(
+            ranking.indices.tolist(), np.round(ranking.scores, DECIMALS).tolist(), strict=True
+        )
     ]
-    return write_ndjson(ranking.tagged, label_field="tags", others=others)
+    if ranking.tagged.trees is None:
+        return write_ndjson(ranking.tagged, label_field="tags", others=others)
+    return _with_comments(ranking.tagged, others)
+
+
+def _with_comments(corpus: Corpus, others: Sequence[Mapping[str, object]]) -> Iterator[bytes]:
+    """Write trees as CoNLL-U, with further values of each sentence as comments."""
+    options = ConlluOptions(columns=tuple(fields_of(corpus.names)), label=TREE)
+    comments = iter(others)
+    for chunk in word_writer(corpus, options):
+        for sentence in chunk.split(b"\n\n")[:-1]:
+            own = "".join(f"# {name} = {value}\n" for name, value in next(comments).items())
+            yield own.encode() + sentence + b"\n\n"
 
 
 def _scores(tagger: Tagger, coded: Coded, plan: RankPlan) -> Generator[float, None, NDArray[np.float64]]:
     """Measure every sentence; those without tokens have the score 0. Yields the fraction done."""
     offsets, options = coded.offsets, _OPTIONS[plan.by]
     scores = np.zeros(offsets.size - 1)
+    if tagger.is_parser:
+        return (yield from _tree_scores(tagger, coded, plan))
     for first, last in slices(offsets, SLICE_TOKENS):
         decoded = decode(tagger, coded.part(first, last), options)
         if plan.by == "margin":
@@ -119,6 +174,17 @@ def _scores(tagger: Tagger, coded: Coded, plan: RankPlan) -> Generator[float, No
             lengths = np.maximum(np.diff(offsets[first : last + 1]), 1)
             scores[first:last] = found / lengths if plan.per_token else found
         yield int(offsets[last]) / max(1, int(offsets[-1]))
+    return scores
+
+
+def _tree_scores(tagger: Tagger, coded: Coded, plan: RankPlan) -> Generator[float, None, NDArray[np.float64]]:
+    """Return the log probability of the best tree of every sentence."""
+    parts = [np.empty(0)]
+    for parsed, _, done in parsing.parsed_parts(tagger, coded, probabilities=True):
+        parts.append(parsed.log_probabilities)
+        yield done
+    found = np.concatenate(parts)
+    scores: NDArray[np.float64] = found / np.maximum(np.diff(coded.offsets), 1) if plan.per_token else found
     return scores
 
 
@@ -140,6 +206,9 @@ def _chosen(corpus: Corpus, order: Places, plan: RankPlan) -> Generator[float, N
 
 
 def _check_longest(tagger: Tagger, coded: Coded, max_bytes: int) -> None:
+    if tagger.is_parser:
+        parsing.check_longest(tagger, coded, max_bytes, posterior=True)
+        return
     needed = tagger.scratch_bytes(coded.longest, posterior=True)
     if needed > max_bytes:
         reason = (

@@ -55,13 +55,14 @@ def usage_of(corpus: Corpus, columns: int, *, calibrated: bool) -> ModelUse:
 
 
 def _candidates(corpus: Corpus, columns: int) -> list[int]:
-    """Return the sentences to try as example: those with the most kinds of labels, neither short nor long, first."""
+    """Return the sentences to try as example: those with the most labels or relations, of a usual length, first."""
     lengths = np.diff(corpus.offsets[: _CANDIDATES + 1])
-    if corpus.labels is None or (columns == 0 and corpus.bag is None):
+    labels = corpus.labels if corpus.trees is None else corpus.trees.relations
+    if labels is None or (columns == 0 and corpus.bag is None):
         return []
     kinds = np.array(
         [
-            len(np.unique(corpus.labels.ids[begin : begin + length]))
+            len(np.unique(labels.ids[begin : begin + length]))
             for begin, length in zip(corpus.offsets[: lengths.size].tolist(), lengths.tolist(), strict=True)
         ],
         np.int64,

@@ -94,6 +94,10 @@ def _broken(promotion: PromotionRules, head: _Scored, base: _Scored | None) -> I
     if head.metrics is None:
         return
     metric, on = promotion.metric, _on(promotion)
+    for each in (head, base):
+        if each is not None and each.metrics is not None and each.metrics.get(metric) is None:
+            yield f"{each.name} has no {metric}: change the metric of the policy to {_other(each.metrics)}"
+            return
     score = float(head.metrics[metric])
     if promotion.minimum is not None and score < promotion.minimum - ROUNDING:
         yield f"{metric} of {head.name} {on} is {_shown(score)}, and the minimum is {_shown(promotion.minimum)}"
@@ -118,6 +122,11 @@ def _broken(promotion: PromotionRules, head: _Scored, base: _Scored | None) -> I
             f"f1 of {kind} of {head.name} {on} is "
             f"{_drop(before, after, base.name, promotion.max_type_drop)}{others}"
         )
+
+
+def _other(metrics: Mapping[str, Any]) -> str:
+    """Name the metric that versions like this one are compared by."""
+    return str(metrics.get("score", "f1"))
 
 
 def _falls(before: float, after: float, allowed: float | None) -> bool:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from tagsmith.wire.base import WireRequest, WireResponse
 from tagsmith.wire.names import DEFAULT_ALIAS, CorpusReference, Name
 
-Metric = Literal["f1", "accuracy", "precision", "recall"]
+Metric = Literal["f1", "accuracy", "precision", "recall", "uas", "las"]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 #: A bare name refers to the newest version if there is no champion, so at least that one is kept.
@@ -26,7 +26,7 @@ class PromotionPolicy(WireRequest):
     aliases: list[Name] = Field(
         [DEFAULT_ALIAS], min_length=1, max_length=64, description="The aliases that it guards."
     )
-    metric: Metric = "f1"
+    metric: Metric = Field("f1", description="The score. Of parsers, `uas` or `las`.")
     corpus: CorpusReference | None = Field(
         None, description="The corpus of the scores; null for the dev set that each version was trained with."
     )
@@ -34,7 +34,9 @@ class PromotionPolicy(WireRequest):
     max_drop: Percent | None = Field(
         None, description="How far the score may be below that of the version that the alias points to."
     )
-    max_type_drop: Percent | None = Field(None, description="The same for the F1 of each type of span.")
+    max_type_drop: Percent | None = Field(
+        None, description="The same for the F1 of each type of span, or of each relation."
+    )
 
     @model_validator(mode="after")
     def _check_rules(self) -> "PromotionPolicy":

@@ -23,10 +23,12 @@ from tagsmith.core.store.ids import CorpusReference
 #: For more runs, use a `tune` job.
 MAX_TRAINERS = 32
 
-_COLUMNS = (
-    "name", "trainer", "passes", "seconds", "objective", "active_features", "score", "f1", "accuracy",
-    "passes_to_near", "stop_reason",
-)  # fmt: skip
+#: Before and after the scores.
+_FIRST_COLUMNS = ("name", "trainer", "passes", "seconds", "objective", "active_features", "score")
+_LAST_COLUMNS = ("passes_to_near", "stop_reason")
+#: The scores of each row, by the metric that the trainers are compared by.
+_SCORES = {"f1": ("f1", "accuracy"), "accuracy": ("f1", "accuracy"), "uas": ("uas", "las")}
+_TITLES = {"f1": "F1 on dev, %", "accuracy": "accuracy on dev, %", "uas": "UAS on dev, %"}
 
 #: The name of a table row and a legend entry. It begins with a letter or digit, so that no spreadsheet reads it as
 #: a formula.
@@ -128,7 +130,7 @@ class Comparison(Result):
 
 def _prepare(spec: CompareSpec, inputs: InputChecks) -> Prepared:
     corpus = inputs.labelled(spec.corpus)
-    spec.features.resolve(corpus.columns)
+    spec.features.resolve(corpus.columns, trees=corpus.trees)
     inputs.dev(spec.dev, corpus)
     inputs.memory(spec.features, corpus)
     inputs.lexicons([spec.features])
@@ -151,13 +153,14 @@ def _run(spec: CompareSpec, resources: JobResources) -> JobRun:
 
 def _table(result: Stored) -> str:
     """One row per trainer."""
-    rows = [[*(row.get(name) for name in _COLUMNS), error_of(row)] for row in result["table"]]
-    return csv_of([*_COLUMNS, "error"], rows)
+    columns = [*_FIRST_COLUMNS, *_SCORES[result["score"]], *_LAST_COLUMNS]
+    rows = [[*(row.get(name) for name in columns), error_of(row)] for row in result["table"]]
+    return csv_of([*columns, "error"], rows)
 
 
 def _plot(result: Stored) -> str:
     curves = [Curve(each["name"], each["points"]) for each in result["curves"]]
-    return svg_of(curves, "F1 on dev, %" if result["score"] == "f1" else "accuracy on dev, %")
+    return svg_of(curves, _TITLES[result["score"]])
 
 
 KIND = JobKind(

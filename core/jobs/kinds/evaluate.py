@@ -10,8 +10,10 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Fault, Invalid
 from tagsmith.core.base.names import ModelReference
 from tagsmith.core.base.steps import mapped
+from tagsmith.core.corpus.corpus import Corpus
 from tagsmith.core.evaluate.labels import disjoint_labels
-from tagsmith.core.evaluate.segmentation import score_name
+from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.evaluate.trees import TreeMetrics
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.resources import JobResources
@@ -33,12 +35,17 @@ _METRICS = (
     "precision", "recall", "f1", "accuracy", "correct", "gold", "predicted", "tokens", "tokens_correct",
     "sentences", "sentences_correct",
 )  # fmt: skip
+_TREE_METRICS = (
+    "uas", "las", "uas_without_punctuation", "las_without_punctuation", "tokens", "heads_correct", "arcs_correct",
+    "words", "words_heads_correct", "words_arcs_correct", "sentences", "sentences_correct",
+)  # fmt: skip
 
 
 class EvaluateSpec(JobSpec):
     """Score versions on a corpus and, for each pair, test whether the difference is statistically significant.
 
-    The paired bootstrap of F1 draws `resamples` samples of the sentences. Its interval has the level `confidence`.
+    The paired bootstrap of F1, or of UAS for parsers, draws `resamples` samples of the sentences. Its interval has the
+    level `confidence`.
     """
 
     kind: Literal["evaluate"]
@@ -85,6 +92,10 @@ def _prepare(spec: EvaluateSpec, inputs: InputChecks) -> Prepared:
     targets: list[Target] = []
     for index, reference in enumerate(spec.models):
         target = inputs.version(reference, f"/models/{index}")
+        if inputs.parses(target) != corpus.trees:
+            reason = evaluation.structures_differ(str(target), parses=not corpus.trees)
+            fault = Fault(reason, pointer=f"/models/{index}")
+            raise Invalid("A version does not fit the corpus.", [fault], code="structures_differ")
         if target in targets:
             fault = Fault(
                 f"{reference} is {target}, which occurs already. Remove one of the two.",
@@ -104,7 +115,9 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     """Score the versions with one model in memory at a time, then compare each pair."""
     targets = [resources.version(text, f"/models/{i}") for i, text in enumerate(spec.models)]
     corpus = yield from resources.corpus(spec.corpus)
-    corpus_labels = corpus.label_names
+    corpus_labels = (
+        corpus.label_names if corpus.trees is None else corpus.trees.relations.vocabulary.strings()
+    )
     yield Step("evaluate", 0.0, "making the kernels ready")
     warm.evaluation()
     parts = len(targets) + 1
@@ -112,11 +125,11 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     for number, target in enumerate(targets):
         path = yield from resources.model_file(target)
         tagger = Tagger.open(path, target.sha256)
-        steps = evaluation.tag_corpus(str(target), tagger, corpus)
+        steps = evaluation.tag_corpus(str(target), tagger, corpus, resources.settings.job_memory)
         tagging = yield from mapped(steps, partial(_step, number, parts))
         path.unlink()
         taggings.append(tagging)
-        metrics, metric = tagging.metrics.as_dict(), score_name(tagger.model.labels)
+        metrics, metric = tagging.metrics.as_dict(), tagging.metrics.score
         scores.append((target, NewEvaluation(spec.corpus, None, metric, metrics, resources.job.id)))
         scored.append(
             {
@@ -124,18 +137,19 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
                 "version": target.version,
                 "sha256": target.sha256,
                 "metric": metric,
-                "score": metrics[metric],
+                "score": tagging.metrics.value,
                 "metrics": metrics,
                 "types": evaluations.types_of(metrics),
                 "confusion": tagging.confusion,
                 "wrong_sentences": tagging.wrong_sentences,
             }
         )
-        warning = disjoint_labels(corpus_labels, tagger.model.labels, of_model=str(target))
+        known = tagger.model.labels if corpus.trees is None else tagger.model.labels[1:]
+        warning = disjoint_labels(corpus_labels, known, of_model=str(target)) if known else None
         if warning is not None:
             warnings.append(warning)
             yield Note(warning, level="warning")
-        yield Note(f"{target}: F1 {tagging.metrics.f1:.2f}, accuracy {tagging.metrics.accuracy:.2f}")
+        yield Note(f"{target}: {_said(tagging.metrics)}")
     tests = evaluation.compare_all(taggings, spec.resamples, spec.confidence, spec.seed)
     pairs = yield from mapped(tests, partial(_step, parts - 1, parts))
     row = resources.corpus_row(spec.corpus)
@@ -143,18 +157,28 @@ def _run(spec: EvaluateSpec, resources: JobResources) -> JobRun:
     return _Scored(result.stored(), scores)
 
 
+def _names(corpus: Corpus) -> list[str]:
+    """Return the labels or the relations of a corpus."""
+    return corpus.label_names if corpus.trees is None else corpus.trees.relations.vocabulary.strings()
+
+
 def _step(before: int, parts: int, done: float) -> Step:
     """Convert the progress of one part to the progress of the job."""
     return Step("evaluate", (before + done) / parts)
 
 
+def _said(metrics: Metrics | TreeMetrics) -> str:
+    if isinstance(metrics, Metrics):
+        return f"F1 {metrics.f1:.2f}, accuracy {metrics.accuracy:.2f}"
+    return f"UAS {metrics.uas:.2f}" + ("" if metrics.las is None else f", LAS {metrics.las:.2f}")
+
+
 def _table(result: Stored) -> str:
     """One row per version."""
-    rows = [
-        [row["model"], row["version"], *(row["metrics"][name] for name in _METRICS)]
-        for row in result["models"]
-    ]
-    return csv_of(["model", "version", *_METRICS], rows)
+    models = result["models"]
+    names = _TREE_METRICS if models[0]["metric"] == "uas" else _METRICS
+    rows = [[row["model"], row["version"], *(row["metrics"][name] for name in names)] for row in models]
+    return csv_of(["model", "version", *names], rows)
 
 
 KIND = JobKind(

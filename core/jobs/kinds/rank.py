@@ -15,7 +15,15 @@ from tagsmith.core.jobs.runner_interface import JobRun, Note, Step
 from tagsmith.core.jobs.spec import JobSpec
 from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.pipeline import warm
-from tagsmith.core.pipeline.ranking import FORMAT, Measure, RankPlan, rank, written
+from tagsmith.core.pipeline.ranking import (
+    Measure,
+    RankPlan,
+    check_measure,
+    fields_of,
+    format_of,
+    rank,
+    written,
+)
 from tagsmith.core.store.ids import CorpusReference
 
 #: More sentences than a team labels before it trains again.
@@ -26,7 +34,8 @@ class RankSpec(JobSpec):
     """List the sentences that a version is least sure about, with its labels, to be corrected and uploaded again.
 
     Labels of the corpus are not used. Equal sentences are listed once. The output is NDJSON: `tokens`, `tags`, and the
-    `index` (from 0) and the `score` of the sentence, which uploads ignore.
+    `index` (from 0) and the `score` of the sentence, which uploads ignore. A parser knows the measure `probability`
+    only, and its output is CoNLL-U with `index` and `score` as comments.
     """
 
     kind: Literal["rank"]
@@ -36,8 +45,8 @@ class RankSpec(JobSpec):
         Measure,
         Field(
             description="The measure, which is the `score` of a line. `probability`: the logarithm of the probability "
-            "of the best labelling, lowest first. `margin`: that logarithm minus the one of the second best labelling, "
-            "lowest first. `entropy`: the entropy of the labelling, in nats, highest first."
+            "of the best labelling or tree, lowest first. `margin`: that logarithm minus the one of the second best "
+            "labelling, lowest first. `entropy`: the entropy of the labelling, in nats, highest first."
         ),
     ] = "probability"
     per_token: Annotated[
@@ -75,6 +84,9 @@ class RankedCorpus(FileResult):
 def _prepare(spec: RankSpec, inputs: InputChecks) -> Prepared:
     corpus = inputs.corpus(spec.corpus)
     target = inputs.version(spec.model, "/model")
+    if inputs.parses(target):
+        check_measure(spec.by)
+        fields_of(corpus.columns)
     return Prepared(
         spec=spec.model_copy(update={"model": str(target)}), tokens=corpus.tokens, model=target.model
     )
@@ -92,14 +104,14 @@ def _run(spec: RankSpec, resources: JobResources) -> JobRun:
     path.unlink()
     listed = ranking.tagged
     yield Note(f"{target} is least sure about {listed.sentences} of {ranking.distinct} distinct sentences")
-    out = resources.scratch / "output"
+    name, out = format_of(parses=listed.trees is not None), resources.scratch / "output"
     yield from write_file(written(ranking), out)
     result: dict[str, Any] = {
         "model": target.model,
         "version": target.version,
         "corpus": row.id,
-        "format": FORMAT,
-        "media_type": formats.media_type(FORMAT),
+        "format": name,
+        "media_type": formats.media_type(name),
         "sentences": listed.sentences,
         "tokens": listed.tokens,
         "by": spec.by,

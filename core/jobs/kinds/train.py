@@ -11,7 +11,6 @@ from sqlalchemy.engine import Connection
 from tagsmith.core.base.errors import Fault, FaultType, Invalid
 from tagsmith.core.base.names import ModelReference, Name
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.evaluate.segmentation import score_name
 from tagsmith.core.jobs.input_checks import InputChecks
 from tagsmith.core.jobs.kind import Example, JobKind, Prepared, Result, Stored
 from tagsmith.core.jobs.resources import JobResources, chunks_of, when_there_is_room
@@ -177,7 +176,7 @@ def _dev_scores(spec: TrainSpec, trained: TrainResult, job_id: str) -> NewEvalua
     return NewEvaluation(
         corpus=spec.dev.corpus if isinstance(spec.dev, DevCorpus) else None,
         held_out=None if isinstance(spec.dev, DevCorpus) else spec.dev.fraction,
-        metric=score_name(trained.model.labels),
+        metric=trained.metrics["dev"]["score"],
         metrics=trained.metrics["dev"],
         job_id=job_id,
     )

@@ -82,11 +82,11 @@ class TuneSpec(JobSpec, Learning):
         draws = self.search.draws(self.seed)
         return tuple(TuneCandidate(i, values, self._with(values)) for i, values in enumerate(draws, start=1))
 
-    def check_columns(self, columns: int | Sequence[str]) -> None:
-        """Raise Invalid if the features of a candidate name a column that the corpus lacks."""
+    def check_columns(self, columns: int | Sequence[str], *, trees: bool = False) -> None:
+        """Raise Invalid if the features of a candidate name a column that the corpus lacks, or are not for trees."""
         for candidate in self.candidates:
             try:
-                candidate.learning.features.resolve(columns)
+                candidate.learning.features.resolve(columns, trees=trees)
             except Invalid as error:
                 raise self._at_searched_field(error, candidate.values) from None
 
@@ -180,7 +180,7 @@ class _Searched:
 
 def _prepare(spec: TuneSpec, inputs: InputChecks) -> Prepared:
     corpus = inputs.labelled(spec.corpus)
-    spec.check_columns(corpus.columns)
+    spec.check_columns(corpus.columns, trees=corpus.trees)
     inputs.dev(spec.dev, corpus)
     if spec.folds is not None:
         folds.check(corpus.sentences, spec.folds)

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.evaluate.segmentation import score_name
+from tagsmith.core.evaluate.score import score_name
+from tagsmith.core.evaluate.spans import Metrics
+from tagsmith.core.evaluate.trees import TreeMetrics
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.learn.problem.information_gain import compile_selected
 from tagsmith.core.learn.run.loop import Learned
@@ -42,7 +44,7 @@ def compare(
     compiled, _ = compile_selected(features, corpus, lexicons)
     problem = compiled.problem
     yield series.started(
-        f"{problem.tokens} tokens, {problem.attributes} attributes, {len(problem.labels)} labels, "
+        f"{problem.words} tokens, {problem.attributes} attributes, {len(problem.labels)} labels, "
         f"{len(runs)} trainers"
     )
     scored = compiled.problem_of(dev)
@@ -54,7 +56,7 @@ def compare(
     kinds = [learning.trainer.kind for _, learning in runs]
     names = [name for name, _ in runs]
     return {
-        "score": score_name(problem.labels),
+        "score": score_name(corpus),
         "table": [_row(*each) for each in zip(names, kinds, series.done, strict=True)],
         "curves": [
             {"name": name, "points": entry["curve"]}
@@ -73,12 +75,17 @@ def _entry(learned: Learned, points: int) -> Entry:
         "objective": learned.objective,
         "active_features": learned.active_features,
         "score": learned.score,
-        "f1": learned.dev.f1,
-        "accuracy": learned.dev.accuracy,
+        **_scores(learned.dev),
         "passes_to_near": passes_to_near(learned.curve, learned.score),
         "stop_reason": learned.stop_reason,
         "curve": thinned(learned.curve, points),
     }
+
+
+def _scores(metrics: Metrics | TreeMetrics) -> dict[str, float | None]:
+    if isinstance(metrics, Metrics):
+        return {"f1": metrics.f1, "accuracy": metrics.accuracy}
+    return {"uas": metrics.uas, "las": metrics.las}
 
 
 def _row(name: str, kind: str, entry: Entry) -> dict[str, Any]:

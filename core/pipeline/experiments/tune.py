@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tagsmith.core.corpus.corpus import Corpus
-from tagsmith.core.evaluate.segmentation import score_name
+from tagsmith.core.evaluate.score import score_name
 from tagsmith.core.features.lexicon.lexicon import NO_LEXICONS, Lexicons
 from tagsmith.core.features.spec import FeatureSpec
 from tagsmith.core.learn.problem.information_gain import compile_selected
@@ -75,7 +75,8 @@ def tune(
     resume: Path | None = None,
 ) -> Generator[Progress, None, Tuned]:
     """Score every candidate. With `train_best`, then train on the whole corpus with the best spec found."""
-    corpus.needed_labels()
+    if not corpus.labelled:
+        corpus.needed_labels()  # raises
     folds, dev = (scoring.count, None) if isinstance(scoring, Folds) else (None, scoring)
     order = _order(candidates, folds or 1)
     series = Series(len(order) + train_best, resume, report_passes=False)
@@ -93,7 +94,7 @@ def tune(
     if dev is None:
         learning = for_whole_corpus(learning, round(best["best_pass"]))
     result = {
-        "score": score_name(tuple(corpus.label_names)),
+        "score": score_name(corpus),
         "folds": folds,
         "table": table,
         "best": {
@@ -174,13 +175,14 @@ class _Workbench:
         """Return fold `number`, or the whole corpus and the dev set, compiled with `features`."""
         if (
             self._dev is not None
+            or self._corpus.trees is not None  # the attributes of a fold are those of its own gold arcs
             or features.select is not None
-            or features.resolve(self._corpus.names).gathers
+            or features.resolve(self._corpus.names, trees=self._corpus.trees is not None).gathers
         ):
             return self._compiled_apart(features, number)
         if not self.has_compiled(features):
             self._shared, self._folded = shared(features), None
-            settled = self._shared.resolve(self._corpus.names)
+            settled = self._shared.resolve(self._corpus.names, trees=False)
             self._problem = compile_corpus(settled, self._corpus, self._lexicons).problem
         if self._folded != (features, number):
             self._fold = fold_of(self._problem, self._parts[number], features)
