@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from tagsmith.app.http import problems
 from tagsmith.app.http.bodies import parse_json, refuse_repeated_names
-from tagsmith.app.tagging import answers, parsing
+from tagsmith.app.tagging import parsing, service
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.serving import Served
 from tagsmith.core.base.errors import Fault, FaultType, Invalid, TagsmithError, TooLarge
@@ -29,6 +29,10 @@ MEDIA_TYPE = "application/x-ndjson"
 _NAMES = {"probabilities": "probability"}
 #: Fields that only the first output line has.
 _ONCE = ("model", "version", "labels", "calibrated")
+#: Fields that are one text for all sentences.
+_TEXTS = ("conll", "conllu")
+#: Fields with explanations of single tokens, which name their sentence.
+_EXPLAINED = ("explain", "arcs")
 
 
 _OPTIONS: TypeAdapter[LineOptions] = TypeAdapter(LineOptions)
@@ -185,28 +189,20 @@ class Lines:
         """Tag lines of one kind: all together or, if one is invalid, each separately."""
         if not lines:
             return {}, Amount()
-        # The CoNLL text of several lines cannot be split.
-        if len(lines) > 1 and self.options.output == "conll":
+        # The text of several lines cannot be split.
+        if len(lines) > 1 and self.options.output in _TEXTS:
             return self._one_by_one(places, lines)
         try:
             with limited():
-                answer = answers.answer(self.served, self._request(lines))
+                answer = service.answer(self.served, self._request(lines))
         except TagsmithError as error:
             if len(lines) == 1:
                 return {places[0]: {"error": _told(error)}}, Amount()
             return self._one_by_one(places, lines)
-        made = answer.told
-        explained = made.pop("explain", None)
+        made = {name: value for name, value in answer.told.items() if name not in _ONCE}
         found = {}
         for i, place in enumerate(places):
-            own = {
-                _NAMES.get(name, name): value if name == "conll" else value[i]
-                for name, value in made.items()
-                if name not in _ONCE
-            }
-            if explained is not None:
-                own["explain"] = [_without_sentence(token) for token in explained if token["sentence"] == i]
-            found[place] = own
+            found[place] = {_NAMES.get(name, name): _of_line(name, value, i) for name, value in made.items()}
         return found, answer.amount
 
     def _one_by_one(
@@ -227,6 +223,13 @@ class Lines:
         if lines[0].text is not None:
             return request_of(self.options, text=[line.text for line in lines])
         return request_of(self.options, sentences=[line.tokens for line in lines])
+
+
+def _of_line(name: str, value: Any, i: int) -> Any:
+    """Return what the field `name` of a response to several lines has for line `i`."""
+    if name in _EXPLAINED:
+        return [_without_sentence(each) for each in value if each["sentence"] == i]
+    return value if name in _TEXTS else value[i]
 
 
 def _without_sentence(explanation: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tagsmith.app import deps
 from tagsmith.app.http.bodies import media_type, require_json, require_plain
 from tagsmith.app.metrics import names
 from tagsmith.app.metrics.meters import Meters
-from tagsmith.app.tagging import answers, lines
+from tagsmith.app.tagging import lines, service
 from tagsmith.app.tagging.answers import Amount
 from tagsmith.app.tagging.service import Tagged, Tagging
 from tagsmith.app.tagging.serving import Served
@@ -71,7 +71,7 @@ async def _stream(request: Request) -> Response:
     options = lines.options_of(first[0] if first else b"")
     served = await runtime.serving.resolve(options.model)
     # Reject options that do not fit the model before the response starts.
-    answers.answer(served, lines.request_of(options, sentences=[]))
+    service.answer(served, lines.request_of(options, sentences=[]))
     stream = lines.Lines(served, options, limits)
     tally = _Tally(runtime.meters, served)
     body = stream.answers(batches, (first or [])[1:], runtime.tagging.threaded, tally.add)

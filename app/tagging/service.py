@@ -1,7 +1,7 @@
 """Tagging: from the bytes of a request to the bytes of its response."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import anyio
@@ -9,8 +9,8 @@ import anyio.to_thread
 import orjson
 
 from tagsmith.app.http.memory import RequestMemory
-from tagsmith.app.tagging import answers, parsing
-from tagsmith.app.tagging.answers import Amount
+from tagsmith.app.tagging import chains, parsing, trees
+from tagsmith.app.tagging.answers import Amount, Answer, check_scratch, parts_of
 from tagsmith.app.tagging.serving import Served, Serving
 from tagsmith.app.tagging.turns import Turns
 from tagsmith.core.base.errors import Invalid, Unavailable
@@ -27,8 +27,8 @@ INLINE_BYTES = 16 * 1024
 INLINE_STEPS = 1_000_000
 #: Transitions between labels on the event loop, likewise.
 INLINE_TRANSITIONS = 20_000_000
-#: Tokens that are tagged and written at once. Reading strings and writing JSON hold the GIL: some 5 ms for so many.
-PART_TOKENS = 1 << 16
+#: Pairs of words that a parser scores on the event loop, likewise.
+INLINE_PAIRS = 20_000
 #: Maximum number of requests that wait for a thread. They are seconds of work, so further requests are rejected.
 MAX_WAITING = 256
 
@@ -66,7 +66,7 @@ class Tagging:
             self._check(request)
             served = self.serving.held(request.model) or await self.serving.resolve(request.model)
             tokens = _tokens(request)
-            short = tokens <= INLINE_TOKENS and _is_quick(served, tokens, len(raw))
+            short = tokens <= INLINE_TOKENS and _is_quick(served, tokens, _pairs(request), len(raw))
             if self.warmed() and not request.beyond and short:
                 return tag(served, request)
             return await self.threaded(lambda: tag(served, request))
@@ -88,7 +88,7 @@ class Tagging:
         tokens = sum(map(len, sentences))
         if tokens > min(INLINE_TOKENS, limits.max_tag_tokens) or len(sentences) > limits.max_tag_sentences:
             return None
-        if served is None or not _is_quick(served, tokens, size_bytes):
+        if served is None or _parses(served) or not _is_quick(served, tokens, 0, size_bytes):
             return None
         return _tagged(served, sentences, tokens)
 
@@ -128,45 +128,51 @@ def _tokens(request: TagRequest) -> int:
     return sum(map(len, request.sentences)) + sum(map(len, request.texts))
 
 
-def _is_quick(served: Served, tokens: int, size_bytes: int) -> bool:
+def _pairs(request: TagRequest) -> int:
+    """Return the most pairs of words of one sentence. A text has a blank between two words."""
+    return sum(len(each) ** 2 for each in request.sentences) + sum(
+        (len(text) // 2 + 1) ** 2 for text in request.texts
+    )
+
+
+def _is_quick(served: Served, tokens: int, pairs: int, size_bytes: int) -> bool:
     """Whether a model computes its columns and decodes a body of this size in little time."""
     tagger = served.tagger
+    if tagger.steps_per_character * size_bytes > INLINE_STEPS:
+        return False
     return (
-        tagger.steps_per_character * size_bytes <= INLINE_STEPS
-        and tagger.transitions_per_token * tokens <= INLINE_TRANSITIONS
+        pairs <= INLINE_PAIRS
+        if _parses(served)
+        else tagger.transitions_per_token * tokens <= INLINE_TRANSITIONS
     )
 
 
 @limited()
 def tag(served: Served, request: TagRequest) -> Tagged:
     """Tag a request and serialise the response."""
-    if request.plain and request.output == "tags":
+    if request.plain and request.output == "tags" and not _parses(served):
         return _tagged(served, request.sentences, _tokens(request))
-    answer = answers.answer(served, request)
-    return Tagged(served, orjson.dumps(answer.told, option=orjson.OPT_SERIALIZE_NUMPY), answer.amount)
+    answered = answer(served, request)
+    return Tagged(served, orjson.dumps(answered.told, option=orjson.OPT_SERIALIZE_NUMPY), answered.amount)
+
+
+def answer(served: Served, request: TagRequest) -> Answer:
+    """Tag or parse the input of a request."""
+    return trees.answer(served, request) if _parses(served) else chains.answer(served, request)
+
+
+def _parses(served: Served) -> bool:
+    return served.tagger.is_parser
 
 
 def _tagged(served: Served, sentences: Sequence[Sequence[Any]], tokens: int) -> Tagged:
     """Tag sentences and serialise the response."""
     target, tagger = served.target, served.tagger
-    answers.check_scratch(tagger, max(map(len, sentences), default=0))
+    check_scratch(tagger, max(map(len, sentences), default=0))
     head = orjson.dumps({"model": target.model, "version": target.version, "tags": []})
     try:
-        tags = b",".join(orjson.dumps(tagger.tag(part))[1:-1] for part in _parts(sentences, tokens))
+        tags = b",".join(orjson.dumps(tagger.tag(part))[1:-1] for part in parts_of(sentences))
     except Invalid:
         tagger.code(sentences)  # raises again, with places in the whole request
         raise
     return Tagged(served, head[:-2] + tags + head[-2:], Amount(len(sentences), tokens))
-
-
-def _parts(sentences: Sequence[Sequence[Any]], tokens: int) -> Iterator[Sequence[Sequence[Any]]]:
-    """Yield the sentences in parts of about `PART_TOKENS` tokens."""
-    if tokens <= PART_TOKENS:
-        yield sentences
-        return
-    first = size = 0
-    for i, sentence in enumerate(sentences, start=1):
-        size += len(sentence)
-        if size >= PART_TOKENS or i == len(sentences):
-            yield sentences[first:i]
-            first, size = i, 0

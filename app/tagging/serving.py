@@ -160,9 +160,9 @@ class Serving:
 
 
 def open_warm(path: Path, sha256: str) -> Tagger:
-    """Open a model file and tag once with it, to load its pages and compile its kernels."""
+    """Open a model file and tag or parse once with it, to load its pages and compile its kernels."""
     tagger = Tagger.open(path, sha256)
-    tagger.tag([[["-"] * tagger.columns]])
+    tagger.tag_probe()
     return tagger
 
 

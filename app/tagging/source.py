@@ -1,12 +1,12 @@
 """The input to tag: the sentences of a request, or those of its texts.
 
-A chain is one sequence to decode: a sentence. A response has one entry per sentence of the request or per text. An
+A chain is what is decoded at once: a sentence. A response has one entry per sentence of the request or per text. An
 entry of a text covers the chains of all its sentences.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -55,11 +55,16 @@ class Source:
         """The field of the request that has the input."""
         return "text" if self.sentences else "sentences"
 
+    def tokens(self, bounds: Sequence[int]) -> list[list[Any]]:
+        """Return the tokens of each entry, given the bounds of the entries in tokens."""
+        tokens = list(chain.from_iterable(self.chains))
+        return [tokens[begin:end] for begin, end in pairwise(bounds)]
+
     def sentence_ranges(self) -> list[list[tuple[int, int]]]:
         """Return, for each text, the first token of each sentence and the first token after it."""
         made = []
         for first, last in pairwise(self.entries):
-            ends = np.cumsum([0, *(len(chain) for chain in self.chains[first:last])]).tolist()
+            ends = np.cumsum([0, *(len(each) for each in self.chains[first:last])]).tolist()
             made.append([(a, b) for a, b in pairwise(ends) if b > a])
         return made
 

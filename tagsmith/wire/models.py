@@ -1,7 +1,7 @@
 """Models and their versions."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -20,12 +20,12 @@ class ModelInfo(WireResponse):
 
 
 class TypeScore(WireResponse):
-    """The scores of one type of span, in percent."""
+    """The scores of one type of span or of one relation, in percent."""
 
     precision: float
     recall: float
     f1: float
-    support: int = Field(description="Spans of this type in the corpus.")
+    support: int = Field(description="Spans of this type, or arcs of this relation, in the corpus.")
 
 
 class VersionEvaluation(WireResponse):
@@ -38,10 +38,10 @@ class VersionEvaluation(WireResponse):
     corpus_number: int | None
     held_out: float | None = Field(None, description="The fraction of the training corpus that was held out.")
     sentences: int
-    metric: str = Field(description="The metric that versions are compared by: `f1` or `accuracy`.")
+    metric: str = Field(description="The metric that versions are compared by: `f1`, `accuracy` or `uas`.")
     score: float = Field(description="The value of that metric, in percent.")
     metrics: dict[str, Any]
-    types: dict[str, TypeScore] = Field(description="By type of span.")
+    types: dict[str, TypeScore] = Field(description="By type of span, or by relation.")
     at: datetime
     job_id: str | None
 
@@ -49,7 +49,11 @@ class VersionEvaluation(WireResponse):
 class ModelSignature(WireResponse):
     """What a version takes and gives."""
 
-    labels: list[str]
+    labels: list[str] = Field(description="The labels; of a parser, the relations.")
+    structure: Literal["chain", "independent", "tree"] = Field(
+        "chain",
+        description="`tree`: it is a parser, which gives heads and relations. Otherwise it gives tags.",
+    )
     columns: list[str] = Field(description="The columns of a token; empty if tokens have named attributes.")
     text: bool = Field(description="Whether it tags text.")
     tokenizer: TokenizerSpec | None = Field(

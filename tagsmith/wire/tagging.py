@@ -76,15 +76,18 @@ class TagOptions(WireRequest):
         "with a `pattern`. The default is the tokenizer of the model, which its signature shows.",
         examples=["blanks", {"pattern": "[A-Za-z]+|[0-9]+"}],
     )
-    output: Literal["tags", "spans", "both", "conll"] = Field(
-        "tags", description="One tag per token, labelled spans, both, or column text with tags."
+    output: Literal["tags", "spans", "both", "conll", "conllu"] = Field(
+        "tags",
+        description="One tag per token, labelled spans, both, or column text with tags. For a parser: `tags` gives "
+        "heads and relations, `conll` column text with both, and `conllu` CoNLL-U.",
     )
     decode: Literal["viterbi", "posterior"] = Field(
         "viterbi",
         description="The most probable sequence of tags, or the one with the fewest expected wrong tags.",
     )
     marginals: bool = Field(
-        False, description="Return the probability of each tag, and of each sequence (`probabilities`)."
+        False,
+        description="Return the probability of each tag or head, and of each sequence or tree (`probabilities`).",
     )
     distributions: bool = Field(False, description="Return the probability of every label at every token.")
     nbest: int = Field(
@@ -133,7 +136,7 @@ class TagRequest(TagOptions):
     )
     explain: bool | Annotated[list[tuple[int, int]], Field(max_length=1000)] = Field(
         False,
-        description="Explain the tags of all tokens, or of those given as [sentence, token], from 0.",
+        description="Explain the tags or heads of all tokens, or of those given as [sentence, token], from 0.",
         examples=[True, [[0, 3]]],
     )
 
@@ -236,6 +239,37 @@ class TokenExplanation(BaseModel):
     runner_up: LabelCandidate | None = Field(description="Null if there is no other label.")
 
 
+class HeadChoice(BaseModel):
+    """A word that could be the head of a word, and every weight that adds to the score of the arc."""
+
+    head: int = Field(description="Number of the word, from 1; 0 for the root.")
+    probability: float
+    score: float = Field(description="The sum of all weights below.")
+    features: list[str]
+    weights: list[float]
+
+
+class RelationChoice(BaseModel):
+    """A relation that a word could have to its head, and every weight that adds to its score."""
+
+    relation: str
+    probability: float = Field(description="Given the head.")
+    score: float = Field(description="The sum of all weights below.")
+    features: list[str]
+    weights: list[float]
+
+
+class ExplainedArc(BaseModel):
+    """The head chosen for a word, its relation to it, and the most probable other ones."""
+
+    sentence: int
+    token: int
+    head: HeadChoice
+    runner_up: HeadChoice | None = Field(None, description="Null if no other word can be the head.")
+    relation: RelationChoice | None = Field(None, description="Null if the parser has no relations.")
+    other_relation: RelationChoice | None = None
+
+
 class TagResponse(BaseModel):
     """The version that tagged, and what was requested; other fields are absent. A text counts as one sentence."""
 
@@ -243,7 +277,21 @@ class TagResponse(BaseModel):
     version: int
     tags: list[list[str]] = Field([], description="For each sentence, one tag per token.")
     spans: list[list[TagSpan]] = []
-    conll: str = Field("", description="One token per line: its columns and its tag.")
+    heads: list[list[int]] = Field(
+        [],
+        description="Of a parser. For each token of each sentence, the number of its head among them, from 1; 0 for a "
+        "root.",
+    )
+    relations: list[list[str]] = Field(
+        [],
+        description="Of a parser that has them. For each token of each sentence, its relation to its head.",
+    )
+    conll: str = Field(
+        "", description="One token per line: its columns and its tag, or its head and its relation."
+    )
+    conllu: str = Field(
+        "", description="CoNLL-U: the columns of the model that have names of fields, heads and relations."
+    )
     words: list[list[str]] = Field([], description="For each text of characters, its words.")
     tokens: list[list[str]] = Field(
         [], description="For each text, its tokens; for a text of characters only if the response has tags."
@@ -251,9 +299,15 @@ class TagResponse(BaseModel):
     offsets: list[list[tuple[int, int]]] = Field(
         [], description="For each word or token, its first character in the text and the first after it."
     )
-    probabilities: list[float] = Field([], description="For each sentence, the probability of its tags.")
+    probabilities: list[float] = Field(
+        [], description="For each sentence, the probability of its tags, or of its tree without relations."
+    )
     marginals: list[list[float]] = Field(
-        [], description="For each token of each sentence, the probability of its tag."
+        [], description="For each token of each sentence, the probability of its tag or of its head."
+    )
+    relation_marginals: list[list[float]] = Field(
+        [],
+        description="Of a parser. For each token of each sentence, the probability of its head with its relation.",
     )
     labels: list[str] = Field([], description="The labels of `distributions`, in order.")
     distributions: list[list[list[float]]] = Field(
@@ -261,6 +315,7 @@ class TagResponse(BaseModel):
     )
     nbest: list[TagSequences] = []
     explain: list[TokenExplanation] = []
+    arcs: list[ExplainedArc] = Field([], description="Of a parser, in place of `explain`.")
     sentences: list[list[tuple[int, int]]] = Field(
         [], description="For each text, the first token of each of its sentences and the first after it."
     )
@@ -286,13 +341,18 @@ class TaggedLine(BaseModel):
     error: LineError | None = None
     tags: list[str] = []
     spans: list[TagSpan] = []
+    heads: list[int] = []
+    relations: list[str] = []
     conll: str = ""
+    conllu: str = ""
     words: list[str] = []
     tokens: list[str] = []
     offsets: list[tuple[int, int]] = []
     probability: float | None = None
     marginals: list[float] = []
+    relation_marginals: list[float] = []
     distributions: list[list[float]] = []
     nbest: TagSequences | None = None
     explain: list[dict[str, Any]] = []
+    arcs: list[dict[str, Any]] = []
     sentences: list[tuple[int, int]] = []

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tagsmith.app.tagging import service
+from tagsmith.app.tagging import answers, service
 from tagsmith.client import Client
 from tagsmith.core.registry import models
 from tagsmith.core.registry.models import NewVersion
@@ -120,7 +120,7 @@ def test_sentences_are_tagged_in_parts_with_places_in_the_whole(
 ) -> None:
     sentences = [[["Rockwell", "NNP"], ["said", "VBD"]][: 1 + i % 2] for i in range(20)]
     whole = tag(http, sentences=sentences)
-    monkeypatch.setattr(service, "PART_TOKENS", 7)
+    monkeypatch.setattr(answers, "PART_TOKENS", 7)
     assert tag(http, sentences=sentences) == whole
     response = http.post("/tag", json={"model": "chunker", "sentences": [*sentences, [["a"]]]})
     assert_problem(response, 422, "mixed_tokens", pointer="/sentences/20/0")

@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tagsmith.app.tagging import answers
+from tagsmith.app.tagging import chains
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import conll
 from tagsmith.core.jobs import kinds
@@ -292,6 +292,6 @@ def test_what_cannot_be_done_is_pointed_at(
 def test_what_would_take_too_many_numbers_is_refused(
     http: httpx.Client, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "MAX_CELLS", 15)
+    monkeypatch.setattr(chains, "MAX_CELLS", 15)
     body = {"model": "nouns", "sentences": [SENTENCE], **asked}
     assert_problem(http.post("/tag", json=body), 413, "too_many_tokens", pointer=f"/{next(iter(asked))}")

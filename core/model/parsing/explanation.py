@@ -5,7 +5,7 @@ is not, because a tree has further arcs: exchanging the head can force others.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 import numpy as np
@@ -63,6 +63,16 @@ def explain_arcs(
         if sums is None or sums[0] != sentence:
             sums = sentence, _marginals(tagger, coded, sentence, s)
         yield _explained(tagger, coded, parsed, sentence, token, sums[1], s)
+
+
+def in_entry(explained: ArcExplanation, before: int) -> ArcExplanation:
+    """Return an explanation whose heads count from the first token of a text, which is `before` tokens earlier."""
+
+    def moved(candidate: HeadCandidate) -> HeadCandidate:
+        return replace(candidate, head=candidate.head + before) if candidate.head else candidate
+
+    other = explained.runner_up
+    return replace(explained, head=moved(explained.head), runner_up=None if other is None else moved(other))
 
 
 def _marginals(tagger: Tagger, coded: Coded, sentence: int, s: ParsingScratch) -> Floats:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tagsmith.core.corpus.labels.chunks import codes_chunks
 from tagsmith.core.features.resolve import restored
+from tagsmith.core.features.resolved import Structure
 from tagsmith.core.model.use.usage import Usage
 from tagsmith.core.model.use.words import joins_words
 
@@ -18,7 +19,9 @@ _WORD, _VALUE = "London", "-"
 class Signature:
     """What a model takes and what it gives."""
 
-    labels: list[str]
+    labels: list[str]  # of a parser, the relations
+    #: Whether it gives tags, each for itself or in a chain, or trees.
+    structure: Structure
     #: The columns of a token; empty if tokens have named attributes.
     columns: list[str]
     #: Whether it tags text.
@@ -32,7 +35,8 @@ class Signature:
 def signature_of(header: Mapping[str, Any]) -> Signature:
     """Return the signature of the model whose file has this header."""
     labels = [str(label) for label in header["labels"]]
-    columns = restored(header["features"]).columns
+    features = restored(header["features"])
+    columns = features.columns
     usage = Usage.of(header.get("usage", {}))
     named = usage.columns if len(usage.columns) == columns else map(str, range(columns))
     tokenizer = usage.tokenizer_for(None, labels) if columns == 1 else None
@@ -41,10 +45,12 @@ def signature_of(header: Mapping[str, Any]) -> Signature:
         example: dict[str, Any] = {"text": usage.text or (_CHARACTERS if characters else _TEXT)}
     else:
         example = {"sentences": [list(usage.example) or [_token(columns)]]}
-    if not characters and codes_chunks(labels):
+    if features.structure == "tree":
+        labels = labels[1:]
+    elif not characters and codes_chunks(labels):
         example["output"] = "spans"
     record = None if tokenizer is None else tokenizer.record()
-    return Signature(labels, list(named), columns == 1, record, example)
+    return Signature(labels, features.structure, list(named), columns == 1, record, example)
 
 
 def _token(columns: int) -> Any:
