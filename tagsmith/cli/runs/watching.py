@@ -68,6 +68,8 @@ class ProgressLine:
 
         With `restart` it begins again, for the next part of the work.
         """
+        if restart:
+            self._printed = 0.0
         before = 0.0 if restart else self._state.get("fraction") or 0.0
         news = {key: value for key, value in progress.items() if value is not None}
         if (news.get("fraction") or 0.0) >= before:
@@ -76,7 +78,8 @@ class ProgressLine:
             self._score_name = score[0]
             self._scores.append(score[1])
         fraction = self._state.get("fraction") or 0.0
-        if self._live is None and pass_done and (fraction >= self._printed + STEP or fraction >= 1.0):
+        # Recorded passes can arrive after the last live progress: the line of the end is printed once.
+        if self._live is None and pass_done and fraction >= min(self._printed + STEP, 1.0) > self._printed:
             self._printed = fraction
             self._console.print(
                 "   ".join([f"  {self._head()}", *self._facts()]), soft_wrap=True, markup=False
