@@ -4,7 +4,7 @@ from tagsmith.client.asynchronous import AsyncClient
 from tagsmith.client.errors import ApiError, JobFailed, ServerAway
 from tagsmith.client.handles import AsyncJobHandle, AsyncServedModel, JobHandle, ServedModel
 from tagsmith.client.sync import Client
-from tagsmith.client.text import Span, TaggedText
+from tagsmith.client.text import ParsedSentences, SentenceTree, Span, TaggedText
 
 __all__ = [
     "ApiError",
@@ -14,6 +14,8 @@ __all__ = [
     "Client",
     "JobFailed",
     "JobHandle",
+    "ParsedSentences",
+    "SentenceTree",
     "ServedModel",
     "ServerAway",
     "Span",

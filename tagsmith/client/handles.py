@@ -1,6 +1,6 @@
 """Jobs and models that know their client: what the server returned, with methods."""
 
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from typing import Any, Generic, Self, TextIO, TypeVar
 
 from pydantic import PrivateAttr
@@ -8,8 +8,9 @@ from pydantic import PrivateAttr
 from tagsmith.client.call import Call
 from tagsmith.client.calls import jobs as job_calls
 from tagsmith.client.calls import tagging as tagging_calls
+from tagsmith.client.calls.corpora import Sentence
 from tagsmith.client.errors import JobFailed
-from tagsmith.client.text import TaggedText
+from tagsmith.client.text import ParsedSentences, TaggedText
 from tagsmith.client.transport import Awaiting, Blocking
 from tagsmith.client.watching import ProgressDisplay
 from tagsmith.wire import Job, JobEvent, JobProgress, ModelInfo, TokenizerName
@@ -162,6 +163,18 @@ class ServedModel(_Bound[Blocking], ModelInfo):
             tagging_calls.tag_text(_reference(self.name, version), text, tokenizer=tokenizer)
         )
 
+    def parse(
+        self,
+        sentences: Sequence[Sentence] | None = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        version: int | None = None,
+        marginals: bool = False,
+    ) -> ParsedSentences:
+        """Find dependency trees with a version, by default the champion, else the newest; see `Client.parse`."""
+        reference = _reference(self.name, version)
+        return self._client.send(tagging_calls.parse(reference, sentences, text=text, marginals=marginals))
+
 
 class AsyncServedModel(_Bound[Awaiting], ModelInfo):
     """A model of a server, ready to tag without blocking."""
@@ -172,6 +185,20 @@ class AsyncServedModel(_Bound[Awaiting], ModelInfo):
         """Tag a text with a version; see `ServedModel.tag_text`."""
         return await self._client.send(
             tagging_calls.tag_text(_reference(self.name, version), text, tokenizer=tokenizer)
+        )
+
+    async def parse(
+        self,
+        sentences: Sequence[Sentence] | None = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        version: int | None = None,
+        marginals: bool = False,
+    ) -> ParsedSentences:
+        """Find dependency trees with a version; see `ServedModel.parse`."""
+        reference = _reference(self.name, version)
+        return await self._client.send(
+            tagging_calls.parse(reference, sentences, text=text, marginals=marginals)
         )
 
 

@@ -86,6 +86,7 @@ class Operations:
     # Tagging
     tag = Called(tagging_calls.tag)
     tag_text = Called(tagging_calls.tag_text)
+    parse = Called(tagging_calls.parse)
 
     # Keys, audit log and server
     create_key = Called(service_calls.create_key)

@@ -1,7 +1,8 @@
-"""Tagged text: spans by character, with probabilities."""
+"""Tagged text: spans by character, with probabilities. Parsed sentences: heads and relations of tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tagsmith.wire import TagResponse, TagSpan
 
@@ -57,3 +58,59 @@ class TaggedText:
 
     def __len__(self) -> int:
         return len(self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceTree:
+    """The dependency tree of one sentence, in parallel lists."""
+
+    #: The tokens, as they were given; those of a text are strings.
+    tokens: list[Any]
+    #: The number of the head of each token within the sentence, from 1; 0 for a root.
+    heads: list[int]
+    #: The relation of each token to its head; None if the parser has no relations.
+    relations: list[str] | None
+    #: The probability of each head; None unless they were requested.
+    marginals: list[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSentences:
+    """The trees of all sentences, and the version that found them. Iterating over it yields the sentences."""
+
+    model: str
+    version: int
+    sentences: list[SentenceTree]
+    #: False if the trainer of the model does not fit probabilities: they only rank.
+    calibrated: bool = True
+
+    @classmethod
+    def of(cls, response: TagResponse, given: Sequence[Sequence[Any]] | None) -> "ParsedSentences":
+        """Read a response to these sentences, or to texts. Raise ValueError if it has tags, not trees."""
+        if response.tags:
+            message = f"{response.model}:{response.version} gives tags, not trees. Call `tag`."
+            raise ValueError(message)
+        entries = response.tokens if given is None else given
+        ranges = response.sentences if given is None else [[(0, len(tokens))] for tokens in entries]
+        sentences = [
+            _sentence(response, i, list(entries[i]), first, stop)
+            for i, of_entry in enumerate(ranges)
+            for first, stop in of_entry
+        ]
+        return cls(response.model, response.version, sentences, response.calibrated)
+
+    def __iter__(self) -> Iterator[SentenceTree]:
+        return iter(self.sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+def _sentence(response: TagResponse, i: int, tokens: list[Any], first: int, stop: int) -> SentenceTree:
+    """Return the sentence that begins at token `first` of entry `i`, whose heads count the tokens of the entry."""
+    return SentenceTree(
+        tokens[first:stop],
+        [head - first if head else 0 for head in response.heads[i][first:stop]],
+        response.relations[i][first:stop] if response.relations else None,
+        response.marginals[i][first:stop] if response.marginals else None,
+    )

@@ -94,7 +94,10 @@ def progress_text(progress: Mapping[str, Any]) -> str:
 
 
 def score_text(metrics: Mapping[str, Any]) -> str:
-    """The score on a dev set: F1 of spans where there are spans, else accuracy."""
+    """The score on a dev set: UAS of trees, F1 of spans where there are spans, else accuracy."""
+    if metrics.get("uas") is not None:
+        las = metrics.get("las")
+        return f"dev UAS {metrics['uas']:.2f}" + ("" if las is None else f" LAS {las:.2f}")
     name, score = ("F1", metrics.get("f1")) if metrics.get("gold") else ("accuracy", metrics.get("accuracy"))
     return f"dev {name} {score:.2f}" if score is not None else ""
 
@@ -105,7 +108,9 @@ def _outcome(result: Mapping[str, Any]) -> str:
         parts.append(f": {result['model']}:{result['version']}")
     dev = (result.get("metrics") or {}).get("dev")
     if dev:
-        types = ", ".join(f"{name} {score['f1']:.1f}" for name, score in (dev.get("by_type") or {}).items())
+        # Relations are too many for a line.
+        by_type = {} if dev.get("uas") is not None else dev.get("by_type") or {}
+        types = ", ".join(f"{name} {score['f1']:.1f}" for name, score in by_type.items())
         parts.append(f"{score_text(dev)}{f' ({types})' if types else ''}")
     if result.get("active_features") is not None:
         parts.append(f"{result['active_features']:,} features")

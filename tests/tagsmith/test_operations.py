@@ -78,7 +78,7 @@ METHODS = {
     "GET /models/{name}/versions/{number}/weights": "weights",
     "GET /presets": "presets",
     "GET /readyz": "readiness ready",
-    "POST /tag": "tag tag_text tag_lines",
+    "POST /tag": "tag tag_text tag_lines parse",
     "GET /trainers": "trainers",
     "GET /version": "server_version",
 }
