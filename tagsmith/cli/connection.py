@@ -135,4 +135,6 @@ def model_input(client: "Client", reference: str) -> recognition.ModelInput:
     if signature is None:
         return recognition.ModelInput()
     characters = signature.tokenizer is not None and signature.tokenizer.kind == "characters"
-    return recognition.ModelInput(len(signature.columns), characters)
+    return recognition.ModelInput(
+        len(signature.columns), characters, tuple(signature.columns), parses=signature.structure == "tree"
+    )

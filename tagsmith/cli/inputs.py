@@ -121,9 +121,16 @@ def _complete_lines(blocks: Iterable[bytes]) -> Iterator[list[TextLine]]:
         yield lines
 
 
-def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[InputSentence]]:
-    """Yield the sentences of column text in batches. What follows the last one is a sentence without tokens."""
-    row_of = _form if conllu else ColumnRows().row_of
+#: Makes a row of a line, given its number; None if it is not a token.
+RowOf = Callable[[str, int], list[str] | None]
+
+
+def read_sentences(blocks: Iterable[bytes], word: RowOf | None = None) -> Iterator[list[InputSentence]]:
+    """Yield the sentences of column text in batches. What follows the last one is a sentence without tokens.
+
+    `word` makes the rows of CoNLL-U. Other text has columns.
+    """
+    conllu, row_of = word is not None, word or ColumnRows().row_of
     sentence = InputSentence([], [])
     number = 0
     for lines in _complete_lines(blocks):
@@ -141,12 +148,6 @@ def read_sentences(blocks: Iterable[bytes], *, conllu: bool) -> Iterator[list[In
         yield from _batches(sentences, InputSentence.characters)
     if sentence.lines:
         yield [sentence]
-
-
-def _form(line: str, _: int) -> list[str] | None:
-    """The word of a token of CoNLL-U; None for comments, ranges and empty nodes."""
-    cells = line.split("\t")
-    return cells[1:2] if cells[0].isdigit() and len(cells) > 1 else None
 
 
 class ColumnRows:

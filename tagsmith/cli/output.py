@@ -19,7 +19,7 @@ SPARK_POINTS = 12
 SHORT_ID = 6
 #: Wide enough that nothing is cut when output goes to a file.
 FILE_WIDTH = 10_000
-_SCORE_NAMES = {"f1": "F1"}
+_SCORE_NAMES = {"f1": "F1", "uas": "UAS"}
 
 STATE_STYLES = {
     "succeeded": "green",
@@ -206,10 +206,15 @@ def state(name: str) -> str:
 
 
 def score_of(metrics: dict[str, Any] | None) -> tuple[str, float] | None:
-    """Return the name and the value of the score that runs are compared by: F1 of spans or accuracy of tokens."""
+    """Return the name and the value of the score that runs are compared by: F1 of spans, accuracy of tokens, or UAS."""
     name = (metrics or {}).get("score", "f1")
     value = (metrics or {}).get(name)
-    return None if value is None else (_SCORE_NAMES.get(name, name), float(value))
+    return None if value is None else (score_name(name), float(value))
+
+
+def score_name(name: str) -> str:
+    """Return the name of a score as people write it."""
+    return _SCORE_NAMES.get(name, name)
 
 
 def types_of(metrics: dict[str, Any] | None) -> dict[str, dict[str, Any]]:

@@ -33,6 +33,10 @@ class ModelInput:
 
     columns: int | None = None
     characters: bool = False
+    #: The names of the columns.
+    names: tuple[str, ...] = ()
+    #: Whether it gives trees.
+    parses: bool = False
 
 
 def decoded(file: BufferedIOBase) -> Iterator[bytes]:

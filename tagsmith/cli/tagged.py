@@ -1,19 +1,31 @@
 """Tagged sentences in the forms that `tagsmith tag` writes."""
 
+import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tagsmith.cli import output
 from tagsmith.cli.inputs import InputLine
 from tagsmith.core.corpus.formats.recognition import UNIVERSAL_TAGS
+from tagsmith.core.corpus.formats.scan.fields import (
+    DEPREL,
+    EMPTY,
+    FORM,
+    HEAD,
+    MISC,
+    UPOS,
+    WIDTH,
+    sentence_lines,
+)
 
 OutputFormat = Literal["inline", "spans", "columns", "tags", "conllu", "json"]
 FORMATS: tuple[OutputFormat, ...] = ("inline", "spans", "columns", "tags", "conllu", "json")
 
-#: Fields of a token in CoNLL-U.
-FIELDS = 10
+#: Those that can hold trees.
+TREE_FORMATS: tuple[OutputFormat, ...] = ("conllu", "columns", "json")
+
 #: Colours of labels on a terminal, chosen by a checksum of the label. The label is always written as well.
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
@@ -57,10 +69,21 @@ class TaggedSentence:
     begin: int = 0
     #: For columns: the lines of the input, which columns and CoNLL-U keep.
     lines: list[InputLine] = field(default_factory=list)
+    #: Of a parser: the number of the head of each token, from 1, and its relation to it. `probabilities` are of heads.
+    heads: list[int] = field(default_factory=list)
+    relations: list[str] = field(default_factory=list)
+    relation_probabilities: list[float] = field(default_factory=list)
+    #: For a text: the first token of each sentence, and the first after it.
+    sentences: list[tuple[int, int]] = field(default_factory=list)
 
 
-def writer(name: OutputFormat, *, terminal: bool, colour: bool) -> Callable[[TaggedSentence], str]:
-    """Return the function that writes a sentence, with its last line break. A terminal gets aligned columns."""
+def writer(
+    name: OutputFormat, *, terminal: bool, colour: bool, places: Sequence[int | None] = (FORM,)
+) -> Callable[[TaggedSentence], str]:
+    """Return the function that writes a sentence, with its last line break. A terminal gets aligned columns.
+
+    `places` has the field of CoNLL-U of each column.
+    """
     if name == "inline":
         return lambda sentence: _inline(sentence, colour=colour)
     if name in ("columns", "spans") and terminal:
@@ -70,7 +93,7 @@ def writer(name: OutputFormat, *, terminal: bool, colour: bool) -> Callable[[Tag
         "spans": _spans,
         "columns": _columns,
         "tags": lambda sentence: " ".join(sentence.tags) + "\n",
-        "conllu": _conllu,
+        "conllu": lambda sentence: _conllu(sentence, places),
         "json": _json,
     }
     return functions[name]
@@ -122,37 +145,63 @@ def _columns(sentence: TaggedSentence) -> str:
 
 
 def _ends(sentence: TaggedSentence, separator: str) -> Iterator[str]:
-    """What is added to each token: its tag, and its probability if there is one."""
-    for place, tag in enumerate(sentence.tags):
-        cells = ["", tag]
+    """What is added to each token: its tag or its head and relation, and its probability if there is one."""
+    trees = (
+        [list(map(str, sentence.heads)), sentence.relations]
+        if sentence.relations
+        else [map(str, sentence.heads)]
+    )
+    for place, found in enumerate(zip(*trees, strict=True) if sentence.heads else zip(sentence.tags)):
+        cells = ["", *found]
         if sentence.probabilities:
             cells.append(f"{sentence.probabilities[place]:.4f}")
         yield separator.join(cells)
 
 
-def _conllu(sentence: TaggedSentence) -> str:
+def _conllu(sentence: TaggedSentence, places: Sequence[int | None]) -> str:
     """Tags of Universal Dependencies go to UPOS, others to MISC. CoNLL-U input keeps its lines and other fields."""
-    universal = UNIVERSAL_TAGS.issuperset(sentence.tags)
-    tags = iter(sentence.tags)
-    if all(line.text.count("\t") == FIELDS - 1 for line in sentence.lines if line.token) and sentence.lines:
+    fill = _filling(sentence)
+    if all(line.text.count("\t") == WIDTH - 1 for line in sentence.lines if line.token) and sentence.lines:
+        tokens = itertools.count()
         return "".join(
-            (_with_tag(line.text.split("\t"), next(tags), universal=universal) if line.token else line.text)
-            + line.end
+            ("\t".join(fill(line.text.split("\t"), next(tokens), 0)) if line.token else line.text) + line.end
             for line in sentence.lines
         )
-    lines = [] if sentence.text is None else [f"# text = {sentence.text}\n"]
-    for number, row in enumerate(sentence.rows, start=1):
-        cells = [str(number), row[0], *["_"] * (FIELDS - 2)]
-        lines.append(_with_tag(cells, next(tags), universal=universal) + "\n")
-    return "".join(lines) + "\n"
+    # Heads are numbers of words of a sentence, so each sentence of a text is written on its own.
+    bounds = sentence.sentences if sentence.heads and sentence.sentences else [(0, len(sentence.rows))]
+    text, parts = sentence.text, []
+    for first, last in bounds:
+        if text is not None and len(bounds) == 1:
+            parts.append(f"# text = {text}\n")
+        cells = sentence_lines(sentence.rows[first:last], places)
+        parts += ["\t".join(fill(each, first + i, first)) + "\n" for i, each in enumerate(cells)]
+        parts.append("\n")
+    return "".join(parts)
 
 
-def _with_tag(cells: list[str], tag: str, *, universal: bool) -> str:
-    if universal:
-        cells[3] = tag
-    else:
-        cells[9] = _misc(cells[9], tag)
-    return "\t".join(cells)
+def _filling(sentence: TaggedSentence) -> Callable[[list[str], int, int], list[str]]:
+    """Return the function that puts what was found into the fields of a token, given its number and that of the first.
+
+    Both are numbers within the entry, from 0; the first token is that of the sentence.
+    """
+    universal = UNIVERSAL_TAGS.issuperset(sentence.tags)
+
+    def with_tree(cells: list[str], token: int, first: int) -> list[str]:
+        head = sentence.heads[token]
+        cells[HEAD] = str(head - first if head else 0)
+        cells[DEPREL] = sentence.relations[token] if sentence.relations else EMPTY
+        return cells
+
+    def with_tag(cells: list[str], token: int, first: int) -> list[str]:
+        del first
+        tag = sentence.tags[token]
+        if universal:
+            cells[UPOS] = tag
+        else:
+            cells[MISC] = _misc(cells[MISC], tag)
+        return cells
+
+    return with_tree if sentence.heads else with_tag
 
 
 def _misc(before: str, tag: str) -> str:
@@ -165,10 +214,20 @@ def _json(sentence: TaggedSentence) -> str:
     made |= {"words": sentence.words} if sentence.words else {"tokens": tokens}
     if sentence.tags:
         made["tags"] = sentence.tags
-    made["spans"] = [span.as_dict() for span in sentence.spans]
+    if sentence.heads:
+        made |= tree_of(sentence)
+    else:
+        made["spans"] = [span.as_dict() for span in sentence.spans]
     if sentence.probabilities:
         made["marginals"] = [_rounded(each) for each in sentence.probabilities]
+    if sentence.relation_probabilities:
+        made["relation_marginals"] = [_rounded(each) for each in sentence.relation_probabilities]
     return json.dumps(made, ensure_ascii=False) + "\n"
+
+
+def tree_of(sentence: TaggedSentence) -> dict[str, Any]:
+    """Return the tree with the names of the API."""
+    return {"heads": sentence.heads} | ({"relations": sentence.relations} if sentence.relations else {})
 
 
 def _inline(sentence: TaggedSentence, *, colour: bool) -> str:

@@ -22,14 +22,14 @@ def test_lines_have_their_places_in_the_text_with_what_is_removed() -> None:
 
 def test_lines_and_sentences_come_in_batches_of_one_size() -> None:
     assert [len(batch) for batch in inputs.read_lines([b"line\n" * 1200])] == [500, 500, 200]
-    sentences = inputs.read_sentences([b"a\nb\nc\n\n" * 1200], conllu=False)
+    sentences = inputs.read_sentences([b"a\nb\nc\n\n" * 1200])
     assert [len(batch) for batch in sentences] == [500, 500, 200]
 
 
 def test_batches_of_long_lines_have_few_of_them() -> None:
     long = b"x" * (inputs.BATCH_CHARACTERS // 2)
     assert [len(batch) for batch in inputs.read_lines([(long + b"\n") * 5])] == [2, 2, 1]
-    assert [len(batch) for batch in inputs.read_sentences([(long + b"\n\n") * 3], conllu=False)] == [2, 1]
+    assert [len(batch) for batch in inputs.read_sentences([(long + b"\n\n") * 3])] == [2, 1]
 
 
 def test_what_is_complete_is_given_before_more_is_read() -> None:
@@ -38,5 +38,5 @@ def test_what_is_complete_is_given_before_more_is_read() -> None:
         raise AssertionError("read too early")
 
     assert next(inputs.read_lines(typed())) == [TextLine("Ada", 0), TextLine("", 4)]
-    assert [each.rows for each in next(inputs.read_sentences(typed(), conllu=False))] == [[["Ada"]]]
+    assert [each.rows for each in next(inputs.read_sentences(typed()))] == [[["Ada"]]]
     assert next(inputs.read_objects(iter([b'"Ada"\n']))) == {"text": "Ada"}

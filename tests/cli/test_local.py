@@ -424,7 +424,7 @@ def _with_spec(content: str, *options: str) -> list[str]:
         (["eval", "--local", "people.tagsmith"], "Give at least one model and then a corpus"),
         (
             ["eval", "--local", "people.tagsmith", "trees.conllu", "--option", "label=tree"],
-            "trees.conllu has dependency trees",
+            "people.tagsmith gives tags, and the corpus has dependency trees.",
         ),
         (
             ["train", "--local", "trees.conllu", "--model", "m", "--option", "label=tree"],

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tagsmith.cli import complete, specs
+from tagsmith.cli import complete, specs, word_lines
 from tagsmith.cli.commands.train import WaitOptions
-from tagsmith.cli.connection import connected, given_corpus
+from tagsmith.cli.connection import connected, given_corpus, model_input
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.options import InputOptions, LocalOptions, command
 from tagsmith.cli.runs import following
@@ -42,6 +42,8 @@ def evaluate(options: EvaluateOptions) -> int:
         paths = [Path(name) for name in models]
         return run(LocalScoring(paths, Path(corpus), options.format, format_options, options.as_json))
     with connected(options.url) as client:
+        if not format_options and Path(corpus).is_file():
+            format_options = word_lines.options_of_file(Path(corpus), model_input(client, models[0]))
         found = given_corpus(client, corpus, options.format, format_options)
         job = client.evaluate(models, found.id)
         if options.detach:

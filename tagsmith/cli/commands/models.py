@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".tagsmith"
 #: Metrics that `diff` lists; counts are in --json.
-SCORES = ("f1", "accuracy", "precision", "recall")
+SCORES = ("f1", "accuracy", "precision", "recall", "uas", "las")
 
 
 @dataclass(frozen=True, kw_only=True)

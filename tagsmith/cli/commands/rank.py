@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagsmith.cli import complete, inputs, output, recognition, specs
+from tagsmith.cli import complete, inputs, output, recognition, specs, word_lines
 from tagsmith.cli.commands.train import WaitOptions
 from tagsmith.cli.connection import STANDARD_INPUT, connected, given_corpus, model_input, uploaded, version_of
 from tagsmith.cli.errors import INTERRUPTED, CommandError, unknown
@@ -187,6 +187,9 @@ def input_of(
                 tokens.write_bytes(b"".join(_split(blocks, tokenizer())))
                 yield RankInput(tokens, "ndjson", _UNLABELLED)
                 return
+        if of_words := word_lines.reading_options(head, model, labelled=False):
+            yield RankInput(path, None, format_options | of_words)
+            return
         lines = [line for line in head.filled if not line.startswith(inputs.DOCUMENT_START)]
         bare = {"columns": _has_no_label, "ndjson": _has_no_tags}.get(content)
         if bare is not None and lines and bare(lines[0], model):

@@ -1,9 +1,9 @@
-"""`tag`: label text, columns or NDJSON with a model."""
+"""`tag`: label or parse text, columns, NDJSON or CoNLL-U with a model."""
 
 import gc
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -11,15 +11,23 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from tagsmith.cli import complete, inputs, output, recognition
+from tagsmith.cli import complete, inputs, output, recognition, word_lines
 from tagsmith.cli.connection import connected, model_input
 from tagsmith.cli.errors import FAILURE, CommandError, unknown
 from tagsmith.cli.files import target_of
 from tagsmith.cli.inputs import Rows
 from tagsmith.cli.options import LocalOptions, command
 from tagsmith.cli.recognition import Content, ModelInput
-from tagsmith.cli.tagged import FORMATS, LabelledSpan, OutputFormat, TaggedSentence, writer
+from tagsmith.cli.tagged import (
+    FORMATS,
+    TREE_FORMATS,
+    LabelledSpan,
+    OutputFormat,
+    TaggedSentence,
+    writer,
+)
 from tagsmith.core.corpus.formats.recognition import Head
+from tagsmith.core.corpus.formats.scan import fields as word_fields
 
 if TYPE_CHECKING:
     from tagsmith.cli.local.tagging import LocalEngine
@@ -64,12 +72,15 @@ class TagCommandOptions(LocalOptions):
             "-f",
             metavar="NAME",
             help="inline, spans, columns, tags, conllu or json. "
-            "Default: columns for columns, json for ndjson; for text inline on a terminal, else spans.",
+            "Default: columns for columns, json for ndjson, conllu for conllu; for text inline on a terminal, else "
+            "spans, and conllu from a parser.",
         ),
     ] = None
     probabilities: Annotated[
         bool | None,
-        typer.Option("--probabilities/--no-probabilities", help="Of tags and spans; default: for text."),
+        typer.Option(
+            "--probabilities/--no-probabilities", help="Of tags, spans and heads; default: of spans in text."
+        ),
     ] = None
     tokenizer: Annotated[
         str | None,
@@ -104,26 +115,43 @@ class TagPlan:
     format: OutputFormat
     with_probabilities: bool
     tokenizer: str | None
+    #: The fields of CoNLL-U that are the columns of the model, None for columns that are no fields.
+    places: Sequence[int | None] = (word_fields.FORM,)
+    parses: bool = False
 
     @classmethod
-    def of(cls, options: TagCommandOptions, content: Content) -> "TagPlan":
+    def of(cls, options: TagCommandOptions, content: Content, model: ModelInput) -> "TagPlan":
         """Return the plan of the options for this content."""
         named = "json" if options.as_json else options.format
-        chosen = next((each for each in FORMATS if each == named), _default_format(content, options.out))
+        default = _default_format(content, options.out, parses=model.parses)
+        chosen = next((each for each in FORMATS if each == named), default)
         if content == "ndjson" and chosen != "json":
             raise CommandError(f"NDJSON cannot be written as {chosen}. Leave --format out.")
-        with_probabilities = content == "text" if options.probabilities is None else options.probabilities
-        return cls(content, chosen, with_probabilities, options.tokenizer)
+        if model.parses and chosen not in TREE_FORMATS:
+            raise CommandError(
+                f"{options.model} is a parser. Its trees cannot be written as {chosen}: use conllu."
+            )
+        with_probabilities = options.probabilities
+        if with_probabilities is None:
+            with_probabilities = content == "text" and not model.parses
+        places: Sequence[int | None] = (word_fields.FORM,)
+        if content == "conllu":
+            places = word_lines.places_of(options.model, model)
+        elif model.parses and content == "columns":
+            places = word_fields.places_of(model.names)
+        return cls(content, chosen, with_probabilities, options.tokenizer, places, model.parses)
 
 
-def _default_format(content: Content, out: Path | None) -> OutputFormat:
+def _default_format(content: Content, out: Path | None, *, parses: bool) -> OutputFormat:
+    if content == "text" and parses:
+        return "conllu"
     if content == "text":
         return "inline" if str(out or "-") == "-" and sys.stdout.isatty() else "spans"
     return {"columns": "columns", "ndjson": "json", "conllu": "conllu"}[content]  # type: ignore[return-value]
 
 
 def tag(options: TagCommandOptions) -> int:
-    """Tag text, columns or NDJSON: `tagsmith tag ner < article.txt`."""
+    """Tag or parse text, columns, NDJSON or CoNLL-U: `tagsmith tag ner < article.txt`."""
     if options.input is not None and options.input not in INPUTS:
         raise unknown("input", options.input, INPUTS)
     if options.format is not None and options.format not in FORMATS:
@@ -148,7 +176,7 @@ def tag(options: TagCommandOptions) -> int:
 def _run_local(options: TagCommandOptions, source: BufferedIOBase, target: IO[bytes]) -> int:
     engine = _local_engine(Path(options.model))
     plan, blocks = _planned(options, source, engine.model_input)
-    if plan.content == "columns" and plan.format == "columns":
+    if plan.content == plan.format == "columns" and not plan.parses:
         engine.tag_columns(blocks, target, with_probabilities=plan.with_probabilities)
         return 0
     return _run(engine.with_plan(plan), plan, blocks, target)
@@ -182,7 +210,7 @@ def _planned(
     if content is None:
         content = recognition.content_of(head, model)
     _check_columns(options.model, content, head, model)
-    return TagPlan.of(options, content), blocks
+    return TagPlan.of(options, content, model), blocks
 
 
 def _check_columns(name: str, content: Content, head: Head, model: ModelInput) -> None:
@@ -192,7 +220,9 @@ def _check_columns(name: str, content: Content, head: Head, model: ModelInput) -
         return
     if model.columns == 0:
         raise CommandError(f"{name} takes tokens with named attributes. Give NDJSON with tokens.")
-    have = 1 if content == "conllu" else len(lines[0].split())
+    if content == "conllu":
+        return  # its fields are known by name
+    have = len(lines[0].split())
     if model.columns > 1 and (content == "text" or have < model.columns):
         raise CommandError(
             f"{name} needs {model.columns} columns per token; line {head.lines.index(lines[0]) + 1} has {have}. "
@@ -210,7 +240,8 @@ def _run(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: 
             target.flush()
         return failed
     terminal = target is sys.stdout.buffer and sys.stdout.isatty()
-    write = writer(plan.format, terminal=terminal, colour=terminal and not output.console().no_color)
+    colour = terminal and not output.console().no_color
+    write = writer(plan.format, terminal=terminal, colour=colour, places=plan.places)
     for sentences in _tagged(engine, plan, blocks):
         target.write("".join(map(write, sentences)).encode())
         target.flush()
@@ -219,7 +250,9 @@ def _run(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes], target: 
 
 def _tagged(engine: TaggingEngine, plan: TagPlan, blocks: Iterable[bytes]) -> Iterator[list[TaggedSentence]]:
     if plan.content != "text":
-        for sentences in inputs.read_sentences(blocks, conllu=plan.content == "conllu"):
+        places = [place for place in plan.places if place is not None]
+        word = word_lines.row_of(places) if plan.content == "conllu" else None
+        for sentences in inputs.read_sentences(blocks, word):
             tagged = iter(engine.rows([each.rows for each in sentences if each.rows]))
             yield [
                 replace(next(tagged) if each.rows else TaggedSentence([]), lines=each.lines)
@@ -238,7 +271,7 @@ class ServerEngine:
     def __init__(self, client: "Client", model: str, plan: TagPlan) -> None:
         self._client = client
         self._model = model
-        self._options: dict[str, Any] = {"output": OUTPUTS[plan.format]}
+        self._options: dict[str, Any] = {"output": "tags" if plan.parses else OUTPUTS[plan.format]}
         if plan.with_probabilities:
             self._options["marginals"] = True
         self._tokenizer = {} if plan.tokenizer is None else {"tokenizer": _tokenizer_of(plan.tokenizer)}
@@ -314,6 +347,10 @@ def _entry(response: "TagResponse", i: int, rows: Rows) -> TaggedSentence:
         response.marginals[i] if response.marginals else [],
         spans,
         words=response.words[i] if response.words else [],
+        heads=response.heads[i] if response.heads else [],
+        relations=response.relations[i] if response.relations else [],
+        relation_probabilities=response.relation_marginals[i] if response.relation_marginals else [],
+        sentences=list(response.sentences[i]) if response.sentences else [],
     )
 
 

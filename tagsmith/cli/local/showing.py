@@ -2,15 +2,20 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from tagsmith.cli import output
 from tagsmith.cli.local import reading
 from tagsmith.cli.local.tagging import LocalEngine
+from tagsmith.cli.recognition import ModelInput
 from tagsmith.core.model import inspection
 from tagsmith.core.model.decoding import DecodingOptions, decode
 from tagsmith.core.model.explanation import explain
+from tagsmith.core.model.parser import parse
+from tagsmith.core.model.parsing.explanation import explain_arcs, in_entry
 from tagsmith.core.model.use.text import sentences_of
 
 #: Features that are listed.
@@ -46,14 +51,34 @@ def show(path: Path, *, as_json: bool) -> int:
     return 0
 
 
-def explained(path: Path, text: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the tokens of a text, and why each got its tag."""
+def explained(path: Path, given: Callable[[ModelInput], dict[str, Any]]) -> dict[str, Any]:
+    """Return the tokens of a text or of sentences, and why each got its tag or its head, as the API does.
+
+    `given` returns the input of a request for what the model takes.
+    """
     engine = LocalEngine.open(path)
-    sentences = [each.tokens for each in sentences_of([text], engine.text_tokenizer())]
-    coded = engine.tagger.code(sentences)
-    decoded = decode(engine.tagger, coded, DecodingOptions(distributions=True))
+    found = given(engine.model_input)
+    sentences: list[list[Any]]
+    if "text" in found:
+        sentences = [
+            list[Any](each.tokens) for each in sentences_of([found["text"]], engine.text_tokenizer())
+        ]
+    else:
+        sentences = found["sentences"]
     wanted = [(i, token) for i, sentence in enumerate(sentences) for token in range(len(sentence))]
-    made = explain(engine.tagger, coded, decoded, wanted)
-    tokens = [token for sentence in sentences for token in sentence]
+    tagger, coded = engine.tagger, engine.tagger.code(sentences)
+    is_text = "text" in found
     # As in the API, a text counts as one sentence.
-    return tokens, [dataclasses.asdict(each) | {"sentence": 0, "token": i} for i, each in enumerate(made)]
+    starts = list(accumulate(map(len, sentences), initial=0)) if is_text else [0] * len(sentences)
+    if engine.parses:
+        arcs = explain_arcs(tagger, coded, parse(tagger, coded), wanted)
+        made = [dataclasses.asdict(in_entry(each, starts[each.sentence])) for each in arcs]
+    else:
+        decoded = decode(tagger, coded, DecodingOptions(distributions=True))
+        made = [dataclasses.asdict(each) for each in explain(tagger, coded, decoded, wanted)]
+    for each in made:
+        each["token"] += starts[each["sentence"]]
+        each["sentence"] = 0 if is_text else each["sentence"]
+    words = [[token if isinstance(token, str) else token[0] for token in each] for each in sentences]
+    tokens = [[token for each in words for token in each]] if is_text else words
+    return {"tokens": tokens, "arcs" if engine.parses else "explain": made}

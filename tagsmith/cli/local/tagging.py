@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from tagsmith.cli.errors import CommandError
 from tagsmith.cli.inputs import Rows
-from tagsmith.cli.local import reading
+from tagsmith.cli.local import parsing, reading
 from tagsmith.cli.recognition import ModelInput
-from tagsmith.cli.tagged import LabelledSpan, TaggedSentence
+from tagsmith.cli.tagged import LabelledSpan, TaggedSentence, tree_of
 from tagsmith.core.base.errors import Fault, Invalid, TagsmithError
 from tagsmith.core.base.steps import finished
 from tagsmith.core.corpus.formats import registry as formats
@@ -60,8 +60,14 @@ class LocalEngine:
     @property
     def model_input(self) -> ModelInput:
         """What the model takes."""
-        columns = self.tagger.columns
-        return ModelInput(columns, columns == 1 and tokenizer_of(self.tagger).kind == "characters")
+        columns, names = self.tagger.columns, self.tagger.model.usage.columns
+        characters = columns == 1 and tokenizer_of(self.tagger).kind == "characters"
+        return ModelInput(columns, characters, names, parses=self.parses)
+
+    @property
+    def parses(self) -> bool:
+        """Whether the model gives trees."""
+        return self.tagger.is_parser
 
     def with_plan(self, plan: "TagPlan") -> "LocalEngine":
         """Return the engine with the options of a command."""
@@ -125,6 +131,8 @@ class LocalEngine:
 
     def rows(self, sentences: list[Rows]) -> list[TaggedSentence]:
         """Tag sentences of columns."""
+        if self.parses:
+            return parsing.parsed(self.tagger, sentences, sentences, probabilities=self.with_probabilities)
         return [
             TaggedSentence(rows, found.tags, found.marginals, self._spans(rows, found))
             for rows, found in zip(sentences, self._decoded(sentences), strict=True)
@@ -134,6 +142,8 @@ class LocalEngine:
         """Tag lines of text. A line may have several sentences; its entry has the tokens of all."""
         tokenizer = self.text_tokenizer()
         sentences = sentences_of(lines, tokenizer)
+        if self.parses:
+            return parsing.parsed_texts(self.tagger, lines, sentences, probabilities=self.with_probabilities)
         decoded = self._decoded([sentence.tokens for sentence in sentences])
         made = [TaggedSentence([], text=line) for line in lines]
         for sentence, found in zip(sentences, decoded, strict=True):
@@ -174,12 +184,16 @@ class LocalEngine:
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
         if "tokens" in value:
             tokens = _checked(value["tokens"])
+            if self.parses:
+                return self._tree(self.rows([tokens])[0])
             (found,) = self._decoded([tokens])
             spans = self._spans([_row(token) for token in tokens], found)
             made: dict[str, Any] = {"tags": found.tags}
             marginals = found.marginals
         elif isinstance(value["text"], str):
             (line,) = self.text([value["text"]])
+            if self.parses:
+                return {"tokens": [row[0] for row in line.rows]} | self._tree(line)
             made = {"words": line.words} if line.words else {}
             made |= {"tokens": [row[0] for row in line.rows], "tags": line.tags}
             spans, marginals = line.spans, line.probabilities
@@ -187,6 +201,13 @@ class LocalEngine:
             raise Invalid("The text is not a string.", code="invalid_request")
         made["spans"] = [span.as_dict() for span in spans]
         return made | ({"marginals": [round(each, 4) for each in marginals]} if marginals else {})
+
+    def _tree(self, sentence: TaggedSentence) -> dict[str, Any]:
+        """Return a tree as the API does."""
+        found = {"marginals": sentence.probabilities, "relation_marginals": sentence.relation_probabilities}
+        return tree_of(sentence) | {
+            name: [round(each, 4) for each in values] for name, values in found.items() if values
+        }
 
     def _decoded(self, sentences: Sequence[Any]) -> list["_Decoded"]:
         coded = self.tagger.code(sentences)

@@ -16,7 +16,10 @@ def print_trained(result: Mapping[str, Any], reference: str, seconds: float) -> 
     name = reference or f"{result['model']}:{result['version']}"
     dev = (result.get("metrics") or {}).get("dev")
     parts = [f"[green]Done[/] in {output.duration(seconds)}: [bold]{output.escaped(name)}[/]"]
-    if (score := output.score_of(dev)) is not None:
+    if dev is not None and dev.get("score") == "uas":
+        las = "" if dev["las"] is None else f"   LAS [bold]{dev['las']:.2f}[/]"
+        parts.append(f"dev UAS [bold]{dev['uas']:.2f}[/]{las}")
+    elif (score := output.score_of(dev)) is not None:
         types = list(output.types_of(dev).items())
         named = ", ".join(
             f"{output.escaped(each)} {about['f1']:.1f}" for each, about in types[:SUMMARY_TYPES]
@@ -94,7 +97,10 @@ def print_method(spec: Mapping[str, Any]) -> None:
 
 
 def print_scores(metrics: Mapping[str, Any]) -> None:
-    """Print scores per type and in total, as conlleval does."""
+    """Print scores per type and in total, as conlleval does; those of trees per relation."""
+    if metrics.get("score") == "uas":
+        _print_tree_scores(metrics)
+        return
     rows = [
         [
             output.escaped(name),
@@ -116,16 +122,45 @@ def print_scores(metrics: Mapping[str, Any]) -> None:
     )
 
 
+def _print_tree_scores(metrics: Mapping[str, Any]) -> None:
+    figures = ["PRECISION", "RECALL", "F1", "HEADS RIGHT", "ARCS"]
+    rows = [
+        [
+            output.escaped(name),
+            f"{about['precision']:.2f}",
+            f"{about['recall']:.2f}",
+            f"{about['f1']:.2f}",
+            f"{about['heads_correct']:,}",
+            f"{about['gold']:,}",
+        ]
+        for name, about in output.types_of(dict(metrics)).items()
+    ]
+    if rows:
+        output.print_table(["RELATION", *figures], rows, right=figures)
+    for suffix, of in (
+        ("", f"{metrics['tokens']:,} tokens"),
+        ("_without_punctuation", f"{metrics['words']:,} words"),
+    ):
+        las = metrics[f"las{suffix}"]
+        output.say(
+            f"UAS [bold]{metrics[f'uas{suffix}']:.2f}[/]"
+            + ("" if las is None else f"   LAS [bold]{las:.2f}[/]")
+            + f"   of {of}{', punctuation left out' if suffix else ''}"
+        )
+    output.say(f"{metrics['sentences_correct']:,} of {metrics['sentences']:,} sentences without an error")
+
+
 def print_evaluation(result: Mapping[str, Any]) -> None:
     """Print the scores of versions, and how sure their differences are."""
     for row in result["models"]:
         version = f":{row['version']}" if "version" in row else ""
         output.say(f"[bold]{output.escaped(row['model'])}{version}[/]")
         print_scores(row["metrics"])
+    name = "UAS" if all(row["metrics"].get("score") == "uas" for row in result["models"]) else "F1"
     for pair in result.get("pairs") or ():
         bootstrap = pair["bootstrap"]
         output.say(
-            f"{pair['head']} against {pair['base']}: F1 {bootstrap['difference']:+.2f}"
+            f"{pair['head']} against {pair['base']}: {name} {bootstrap['difference']:+.2f}"
             f" ({100 * bootstrap['confidence']:.0f} % interval {bootstrap['low']:+.2f} to {bootstrap['high']:+.2f},"
             f" p = {bootstrap['p_value']:.3f})"
         )
@@ -137,7 +172,7 @@ def print_comparison(result: Mapping[str, Any]) -> None:
     headers = ["NAME", "TRAINER", "SCORE", "PASSES", "SECONDS", "FEATURES", "CURVE"]
     curves = {each["name"]: each["points"] for each in result.get("curves") or ()}
     rows = sorted(result["table"], key=lambda row: -(row.get("score") or 0.0))
-    output.say(f"[dim]score: {'F1' if score == 'f1' else score} on dev, best first[/]")
+    output.say(f"[dim]score: {output.score_name(score)} on dev, best first[/]")
     output.print_table(
         headers,
         [
