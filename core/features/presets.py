@@ -32,7 +32,7 @@ _SPELLING = {
 
 @dataclass(frozen=True, slots=True)
 class PresetDescription:
-    """A preset for people: its name, what it is for, and its number of templates.
+    """A preset for people: its name, what it is for, its number of templates, and whether it is for trees.
 
     The number is that for one column, and for trees that for the columns of `TREEBANK`.
     """
@@ -40,6 +40,7 @@ class PresetDescription:
     name: str
     summary: str
     templates: int
+    trees: bool
 
 
 #: The columns of a usual treebank.
@@ -48,11 +49,11 @@ TREEBANK = ("form", "lemma", "upos", "feats")
 
 def presets() -> tuple[PresetDescription, ...]:
     """Describe all presets."""
-    of_labels = [(name, make.__doc__, make(1)[0].count("\n") + 1) for name, make in PRESETS.items()]
-    of_trees = [(name, make.__doc__, len(make(TREEBANK)[0])) for name, make in ARC_PRESETS.items()]
+    of_labels = [(name, make.__doc__, make(1)[0].count("\n") + 1, False) for name, make in PRESETS.items()]
+    of_trees = [(name, make.__doc__, len(make(TREEBANK)[0]), True) for name, make in ARC_PRESETS.items()]
     return tuple(
-        PresetDescription(name, (summary or "").partition("\n")[0], count)
-        for name, summary, count in (*of_labels, *of_trees)
+        PresetDescription(name, (summary or "").partition("\n")[0], count, trees)
+        for name, summary, count, trees in (*of_labels, *of_trees)
     )
 
 

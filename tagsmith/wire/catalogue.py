@@ -35,6 +35,7 @@ class PresetInfo(WireResponse):
     templates: int = Field(
         description="Number of templates for a corpus with one column, or for a treebank with form, lemma, upos, feats."
     )
+    trees: bool = Field(default=False, description="Whether it is for corpora of dependency trees.")
 
 
 class JobEstimate(WireResponse):

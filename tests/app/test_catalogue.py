@@ -39,6 +39,7 @@ def test_every_preset_is_described(client: Client) -> None:
     assert list(found) == list(get_args(Preset))
     assert found["ner"].summary.startswith("Named entities")
     assert found["ner"].templates > 20
+    assert [name for name, each in found.items() if each.trees] == ["parsing", "parsing-wide"]
 
 
 def test_a_valid_job_is_returned_with_its_defaults_and_is_not_stored(client: Client, corpus_id: str) -> None:
