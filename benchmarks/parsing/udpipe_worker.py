@@ -80,7 +80,9 @@ class Worker:
                 raise ValueError(error.message)
         moments.append(_now())
         self._sentences = sentences
-        reading, parsing = ([b - a for a, b in zip(*each, strict=True)] for each in (moments[:2], moments[1:]))
+        reading, parsing = (
+            [b - a for a, b in zip(*each, strict=True)] for each in (moments[:2], moments[1:])
+        )
         return {"reading": reading, "parsing": parsing}
 
     def trees(self) -> dict[str, Any]:

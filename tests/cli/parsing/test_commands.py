@@ -41,7 +41,10 @@ def test_conllu_keeps_its_lines_and_gets_heads_and_relations(
 ) -> None:
     out = run.ok("tag", *model["columns"], stdin=CONLLU)
     given = CONLLU.splitlines()
-    assert [line for line in out.splitlines() if not line or line.startswith(("#", "1-2"))] == [*given[:2], ""]
+    assert [line for line in out.splitlines() if not line or line.startswith(("#", "1-2"))] == [
+        *given[:2],
+        "",
+    ]
     rows = [row for row in fields(out) if "-" not in row[0]]
     assert [(int(row[6]), row[7]) for row in rows] == expected(folder)
     before = [row for row in fields(CONLLU) if "-" not in row[0]]
