@@ -159,6 +159,16 @@ def test_cells_are_ordered_by_language_and_method() -> None:
     assert found == ["group lasso, 200", "group lasso, 300", "group lasso, 400", "all"]
 
 
+def test_large_treebanks_lose_their_long_sentences_then_the_last_ones() -> None:
+    most = parsing_selection.MOST_ARCS
+    small = np.array([10, 100, 20], np.int64)
+    assert parsing_selection.in_memory(small).tolist() == [0, 1, 2]
+    large = np.concatenate([small, np.full(most // 40**2, 40)])
+    found = parsing_selection.in_memory(large)
+    assert found.tolist() == [0, 2, *range(3, found.size + 1)]
+    assert most - 40**2 < (large[found] ** 2).sum() <= most
+
+
 def cell(uas_dev: float, uas_test: float, right: str, features: int = 1_000_000) -> dict[str, Any]:
     return {"uas_dev": uas_dev, "uas_test": uas_test, "features": features, "correct_by_sentence": right}
 
