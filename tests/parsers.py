@@ -61,9 +61,10 @@ def spec(corpus_id: str = "crp_x", columns: str = COLUMNS, **changes: Any) -> di
 
 
 @cache
-def model_file(columns: str = COLUMNS, *, relations: bool = True) -> bytes:
+def model_file(columns: str = COLUMNS, *, relations: bool = True, passes: int = 4) -> bytes:
     """Train a parser and return its file."""
-    job = kinds.parse_job(spec(features={**FEATURES[columns], "relations": relations}))
+    features = {**FEATURES[columns], "relations": relations}
+    job = kinds.parse_job(spec(features=features, trainer={**TRAINER, "passes": passes}))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "parser"
         file.save(finished(train(job, corpus(columns))).model, path)

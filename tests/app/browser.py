@@ -176,7 +176,8 @@ class Tab:
         """
         x, y = self.wait(f"""(() => {{
             const element = [...document.querySelectorAll({_js(selector)})]
-                .find((each) => each.innerText.includes({_js(saying)}) || each.value?.includes({_js(saying)}));
+                .find((each) => [each.innerText ?? each.textContent, each.value ?? ""]
+                    .some((text) => text.includes({_js(saying)})));
             element?.scrollIntoView({{ block: "center" }});
             const {{ left, top, width, height }} = element?.getBoundingClientRect() ?? {{ width: 0 }};
             const [x, y] = [left + width / 2, top + height / 2];

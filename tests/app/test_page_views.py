@@ -46,8 +46,8 @@ LOGGED = "!document.querySelector('.log') || document.querySelector('.log li')"
 CUT_OFF = """[...document.querySelectorAll("body *")]
     .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".scroll, .unseen"))
     .map((each) => `${each.tagName} ${each.className} ${each.getBoundingClientRect().right}`)"""
-#: On a phone, tables become cards or are narrow enough: only the matrix of labels scrolls.
-SCROLLS = """[...document.querySelectorAll(".scroll:not(:has(.confusion))")]
+#: On a phone, tables become cards or are narrow enough: only the matrix of labels and drawings of trees scroll.
+SCROLLS = """[...document.querySelectorAll(".scroll:not(:has(.confusion, svg))")]
     .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.getAttribute("aria-label"))"""
 #: Sizes of text below 13 pixels.
 TINY = """[...document.querySelectorAll("body *")].filter((each) =>

@@ -77,13 +77,19 @@ export function shortId(id) {
   return id.slice(-ID_LENGTH);
 }
 
-/** The score that runs are compared by, in percent: F1 of spans, or accuracy of tokens. */
+/** The score that runs are compared by, in percent: F1 of spans, accuracy of tokens, or UAS of trees. */
 export function scoreOf(metrics) {
   return metrics?.[metrics.score ?? "f1"] ?? metrics?.accuracy;
 }
 
+/** A metric as people write it. */
+export function titleOfScore(name) {
+  return { f1: "F1", uas: "UAS", las: "LAS" }[name] ?? name;
+}
+
 /** The name of that score. */
 export function scoreName(metrics) {
+  if (metrics?.score === "uas") return "UAS";
   return typeof metrics?.f1 === "number" && metrics.score !== "accuracy" ? "F1" : "accuracy";
 }
 

@@ -20,6 +20,15 @@ const ALTERNATIVES = 5;
  * @property {boolean} words Whether the spans are words of text without spaces.
  */
 
+/**
+ * @typedef {object} Parsed
+ * @property {string} reference The version, as `name:3`.
+ * @property {string[]} tokens
+ * @property {{ first: number, tokens: string[], heads: number[], relations?: string[], marginals?: number[] }[]} trees One per sentence, from the token `first` on.
+ * @property {number} [probability] Of all trees together.
+ * @property {boolean} calibrated
+ */
+
 /** What was typed, as the body of a request: lines of text, or rows of tokens. Throws if a token is no JSON. */
 export function given(typed, takesText) {
   return takesText ? { text: typed.split("\n").filter((line) => line.trim() !== "") } : { sentences: sentencesOf(typed) };
@@ -40,7 +49,7 @@ export async function tag(model, body, signal) {
     ? (await call("/tag", { method: "POST", body: { model: reference, ...body } })).tags : null;
   return found.spans.map((spans, i) => {
     const words = found.words?.[i];
-    const tokens = words ?? found.tokens?.[i] ?? body.sentences[i].map((each) => (Array.isArray(each) ? each[0] : each));
+    const tokens = words ?? found.tokens?.[i] ?? body.sentences[i].map(wordOf);
     const marginals = found.marginals?.[i];
     const sure = (each) => ({ ...each, probability: found.calibrated === false ? undefined
       : each.probability ?? least(marginals, each.start, each.stop) });
@@ -55,6 +64,26 @@ export async function tag(model, body, signal) {
   });
 }
 
+/** Parse what was typed. @returns {Promise<Parsed[]>} One entry per text or sentence. */
+export async function parse(model, body, signal) {
+  const found = await call("/tag", { method: "POST", body: { model, ...body, marginals: true }, signal });
+  const calibrated = found.calibrated !== false;
+  return found.heads.map((heads, i) => {
+    const tokens = found.tokens?.[i] ?? body.sentences[i].map(wordOf);
+    const sentences = found.sentences?.[i] ?? (tokens.length > 0 ? [[0, tokens.length]] : []);
+    const trees = sentences.map(([first, stop]) => ({
+      first, tokens: tokens.slice(first, stop), heads: heads.slice(first, stop).map((head) => (head === 0 ? 0 : head - first)),
+      relations: found.relations?.[i].slice(first, stop), marginals: calibrated ? found.marginals[i].slice(first, stop) : undefined,
+    }));
+    return { reference: `${found.model}:${found.version}`, tokens, trees, calibrated, probability: calibrated ? found.probabilities[i] : undefined };
+  });
+}
+
+/** A token as it is shown: the first of its columns. */
+function wordOf(token) {
+  return Array.isArray(token) ? token[0] : token;
+}
+
 /** Offsets in UTF-16 units, as JavaScript counts, of offsets in characters. They differ after an emoji. */
 function inUnits(text, offsets) {
   const units = [0];
@@ -62,10 +91,10 @@ function inUnits(text, offsets) {
   return offsets.map(([begin, end]) => [units[begin], units[end]]);
 }
 
-/** Explain one token. Tokens count within one text or sentence. */
+/** Explain one token, or its arc. Tokens count within one text or sentence. */
 export async function explain(reference, body, sentence, token) {
   const found = await call("/tag", { method: "POST", body: { model: reference, ...body, explain: [[sentence, token]] } });
-  return found.explain[0];
+  return found.explain?.[0] ?? found.arcs[0];
 }
 
 /** An example body as text to type: tokens in a line for a model that takes text, else below each other. */
@@ -78,10 +107,13 @@ export function typedOf(example, takesText) {
 }
 
 /** The same call as curl, Python and command line. */
-export function asCode(model, typed, takesText) {
+export function asCode(model, typed, takesText, parses) {
   const body = takesText ? { text: typed } : given(typed, false);
-  const request = JSON.stringify({ model, ...body, output: "spans" });
-  const python = takesText
+  const request = JSON.stringify({ model, ...body, ...(!parses && { output: "spans" }) });
+  const input = takesText ? `text=${pythonOf(typed)}` : pythonOf(body.sentences);
+  const python = parses
+    ? `for sentence in client.parse(${pythonOf(model)}, ${input}):\n    print(sentence.tokens, sentence.heads, sentence.relations)`
+    : takesText
     ? `for span in client.tag_text(${pythonOf(model)}, ${pythonOf(typed)}):\n    print(span.text, span.label, span.start, span.end)`
     : `print(client.tag(${pythonOf(model)}, ${pythonOf(body.sentences)}).tags)`;
   return {

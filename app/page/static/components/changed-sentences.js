@@ -3,6 +3,7 @@
 import { at, call } from "../api.js";
 import { fill, h } from "../dom.js";
 import { differing, marked, spansOf } from "./spans.js";
+import { differences, tree } from "./tree.js";
 
 // Enough for an impression, few enough for one request.
 const SENTENCES = 100;
@@ -27,13 +28,25 @@ async function count(box, model, versions, corpus) {
   const sentences = data.map((each) => (each.columns?.[0]?.length > 1 ? each.columns : each.tokens));
   const [before, after] = await Promise.all(versions.map((version) =>
     call("/tag", { method: "POST", body: { model: `${model}:${version}`, sentences } })));
-  const changed = data.map((each, i) => ({ ...each, before: before.tags[i], after: after.tags[i] }))
-    .filter((each) => each.before.join(" ") !== each.after.join(" "));
-  fill(box, h("p", {}, h("strong", {}, `${changed.length} of ${data.length} sentences of the corpus would change.`)),
+  if (!before.tags !== !after.tags) return fill(box, h("p", { class: "quiet" }, "One of the versions gives tags, the other trees."));
+  const changed = data.map((each, i) => ({ ...each, before: of(before, i), after: of(after, i) }))
+    .filter((each) => JSON.stringify(each.before) !== JSON.stringify(each.after));
+  return fill(box, h("p", {}, h("strong", {}, `${changed.length} of ${data.length} sentences of the corpus would change.`)),
     changed.length > 0 && h("details", {}, h("summary", {}, "Show some"), ...changed.slice(0, SHOWN).map(sides)));
 }
 
+/** The tags of a sentence, or its tree. */
+function of({ tags, heads, relations }, i) {
+  return tags?.[i] ?? { heads: heads[i], relations: relations?.[i] };
+}
+
 function sides({ tokens, before, after }) {
+  if (before.heads) {
+    const [old, now] = [{ tokens, ...before }, { tokens, ...after }];
+    return h("div", { class: "sentences" },
+      h("small", { class: "quiet" }, "now"), tree({ ...old, differs: differences(old, now) }),
+      h("small", { class: "quiet" }, "then"), tree({ ...now, differs: differences(now, old) }));
+  }
   const [old, now] = [spansOf(before), spansOf(after)];
   return h("div", { class: "sentences" },
     h("small", { class: "quiet" }, "now"), marked({ tokens, spans: differing(old, now) }),

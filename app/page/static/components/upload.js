@@ -10,12 +10,17 @@ import { opened } from "./dialog.js";
 import { labelled } from "./spans.js";
 import { facts } from "./table.js";
 import { fault, toast } from "./toast.js";
+import { tree } from "./tree.js";
 
 // Of a larger file only the beginning is inspected.
 const INSPECTED_BYTES = 4e6;
 const SHOWN_SENTENCES = 3;
 // Labels that are named before "and 3 more".
 const SHOWN_LABELS = 12;
+
+// Formats with dependency trees: the columns that parsers use, and the field that has labels otherwise.
+const TREE_COLUMNS = { conllu: "form,lemma,upos,feats", conllx: "form,lemma,cpostag,postag,feats" };
+const TAG_FIELDS = { conllu: "upos", conllx: "cpostag" };
 
 /**
  * The name of a corpus that is uploaded from a file: without suffixes, as in tagsmith/client/files.py.
@@ -98,21 +103,27 @@ function shown(found, cut, options, inspect) {
   const more = types.length - SHOWN_LABELS;
   const labels = types.slice(0, SHOWN_LABELS).join(", ") + (more > 0 ? ` and ${more} more` : "");
   const faults = found.report?.bio_fault_count ?? 0;
+  const trees = Boolean(found.report?.trees);
   return [
     facts([
       ["Recognised as", found.format],
       ["Sentences", number(found.sentences)], ["Tokens", number(found.tokens)],
       ["Columns", columnsOf(found.columns)],
-      ["Labels", labels || "none"],
+      ["Labels", trees ? "trees" : labels || "none"],
     ]),
     cut && h("p", { class: "quiet" }, `Counted in the first ${bytes(INSPECTED_BYTES)}.`),
     ...(found.warnings ?? []).map((text) => h("p", { class: "warning" }, text)),
     faults > 0 && check("Repair labels that break the coding", options.repair === "true",
       (on) => { options.repair = on ? "true" : undefined; inspect(); }),
+    TREE_COLUMNS[found.format] && check("Read dependency trees (to train a parser)", trees, (on) => {
+      Object.assign(options, on ? { label: "tree", columns: TREE_COLUMNS[found.format] } : { label: TAG_FIELDS[found.format], columns: undefined });
+      inspect();
+    }),
     found.format === "conll" && (found.columns.length > 1 || options.columns !== undefined)
       && check("Use the words only (the model then takes plain text)", options.columns === "0",
         (on) => { options.columns = on ? "0" : undefined; inspect(); }),
-    h("div", { class: "sentences" }, ...(found.sample ?? []).slice(0, SHOWN_SENTENCES).map((each) => labelled(each))),
+    h("div", { class: "sentences" }, ...(found.sample ?? []).slice(0, SHOWN_SENTENCES)
+      .map((each) => (each.heads?.length > 0 ? tree(each) : labelled(each)))),
   ];
 }
 

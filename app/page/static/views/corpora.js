@@ -36,7 +36,8 @@ export async function show(box) {
 }
 
 /** The types of labels, shortened. */
-function shortTypes({ labels }) {
+function shortTypes({ labels, trees }) {
+  if (trees) return h("span", { class: "quiet" }, "trees");
   const types = typesOf(labels);
   if (types.length === 0) return h("span", { class: "quiet" }, "none");
   const more = types.length - SHOWN_TYPES;

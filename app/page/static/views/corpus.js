@@ -7,6 +7,7 @@ import { bytes, columnsOf, corpusName, number, time } from "../format.js";
 import { labelBars, lengths } from "../components/bars.js";
 import { confirmed } from "../components/dialog.js";
 import { labelled } from "../components/spans.js";
+import { tree } from "../components/tree.js";
 import { facts, table } from "../components/table.js";
 import { fault, toast } from "../components/toast.js";
 import { go, to } from "../router.js";
@@ -23,7 +24,7 @@ export async function show(box, { path: [, reference] }, signal) {
   fill(box,
     h("div", { class: "row spread" }, h("h1", {}, corpusName(corpus)),
       h("div", { class: "row" },
-        corpus.labels.length > 0 && action("Train on this", to(["train"], { corpus: corpus.id }), { class: "button primary" }),
+        (corpus.labels.length > 0 || corpus.trees) && action("Train on this", to(["train"], { corpus: corpus.id }), { class: "button primary" }),
         button("Download", "download", () => download(`${path}/content`, `${corpus.name}.txt`).catch((error) => fill(said, fault(error)))),
         button("Delete", "delete", remove))),
     said,
@@ -104,7 +105,7 @@ function sentences(path, corpus, faults, signal) {
     try {
       const page = await call(`${path}/sentences?${query}`, { signal });
       rows.append(...page.data.map((each) => h("li", {},
-        h("span", { class: "quiet right" }, number(each.index + 1)), labelled(each))));
+        h("span", { class: "quiet right" }, number(each.index + 1)), each.heads?.length > 0 ? tree(each) : labelled(each))));
       if (rows.childElementCount === 0) fill(rows, h("li", { class: "quiet" }, "No such sentence."));
       state.offset = Number(page.next_cursor) || state.offset + page.data.length;
       more.hidden = page.next_cursor === null;

@@ -2,7 +2,7 @@
 
 import { at, call } from "../api.js";
 import { action, fill, h, panel } from "../dom.js";
-import { number, signed } from "../format.js";
+import { number, signed, titleOfScore } from "../format.js";
 import { facts, table } from "../components/table.js";
 import { to } from "../router.js";
 import { playgroundOf } from "./playground.js";
@@ -12,7 +12,7 @@ export async function show(box, { path: [, name, , base, head] }, signal) {
   const query = new URLSearchParams({ base, head, top: "30" });
   const found = await call(`${at("models", name)}/compare?${query}`, { signal });
   document.title = `${name}: v${base} and v${head} · Tagsmith`;
-  const scores = found.metrics.filter(({ name: each }) => /^\w+\.(f1|accuracy|precision|recall)$|\.by_type\..*\.f1$/.test(each));
+  const scores = found.metrics.filter(({ name: each }) => /^\w+\.(f1|accuracy|precision|recall|uas|las)$|\.by_type\..*\.f1$/.test(each));
   const { weights } = found;
   fill(box,
     h("div", { class: "row spread" }, h("h1", {}, `${name}: v${base} → v${head}`),
@@ -47,7 +47,7 @@ function sides(first, second, base, head, digits) {
 /** "dev.by_type.PER.f1" is shown as "F1 of PER on dev". */
 function titleOf(metric) {
   const [, corpus, type, name] = /^([^.]+)\.(?:by_type\.(.+)\.)?(\w+)$/.exec(metric) ?? [null, metric, undefined, ""];
-  return `${name === "f1" ? "F1" : name}${type === undefined ? "" : ` of ${type}`} on ${corpus}`;
+  return `${titleOfScore(name)}${type === undefined ? "" : ` of ${type}`} on ${corpus}`;
 }
 
 function text(value) {

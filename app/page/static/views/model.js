@@ -108,14 +108,14 @@ export async function show(box, { path: [, name], query }, signal) {
       panel("Takes and gives", facts([
         ["Input", signature.text ? "text, or tokens" : `tokens with columns (${columnsOf(signature.columns)})`],
         signature.tokenizer && ["Tokenizer", typeof signature.tokenizer === "string" ? signature.tokenizer : signature.tokenizer.pattern ?? signature.tokenizer.kind],
-        ["Labels", typesOf(signature.labels).join(", ") || "–"],
+        signature.structure === "tree" ? ["Relations", signature.labels.join(", ") || "none"] : ["Labels", typesOf(signature.labels).join(", ") || "–"],
         version.corpus && ["Trained on", h("a", { href: to(["corpora", version.corpus]) }, version.corpus_name ?? "its corpus")],
         version.job_id && ["Trained by", h("a", { href: to(["jobs", version.job_id]) }, "its job")],
         ["Training", seconds(version.train_seconds)], ["Objective", number(version.objective, 2)], ["Seed", number(version.seed)],
       ]), h("div", { class: "row" },
         button("Download the model", "artifact", () => act(() => download(`${path}/artifact`, `${name}-${version.version}.model`)), { class: "small" }),
         button("Delete this version", "delete version", () => act(() => remove(path, version)), { class: "small" }))),
-      first?.types && panel(`Scores by type on ${first.name}`, typesTable(first.types))),
+      first?.types && panel(`Scores by ${first.metrics?.score === "uas" ? "relation" : "type"} on ${first.name}`, typesTable(first.types, first.metrics?.score === "uas"))),
     templates && templates.data.length > 0 && panel("Templates that matter", matter(templates.data)));
   }
 

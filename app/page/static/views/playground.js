@@ -1,13 +1,14 @@
-// Playground: text with its spans, alternatives, explanations, two versions side by side.
+// Playground: text with its spans or trees, alternatives, explanations, two versions side by side.
 
 import { button, field, fill, h, select } from "../dom.js";
 import { number, percent } from "../format.js";
 import { labelClass } from "../colours.js";
 import { noModel } from "../components/empty.js";
-import { explanation } from "../components/explanation.js";
+import { arcExplanation, explanation } from "../components/explanation.js";
 import { snippets } from "../components/snippets.js";
 import { differing, marked } from "../components/spans.js";
 import { fault } from "../components/toast.js";
+import { differences, tree } from "../components/tree.js";
 import { note, to } from "../router.js";
 import { corpora, models, references, resolve, signatureOf } from "../state.js";
 import * as tagging from "../tagging.js";
@@ -26,6 +27,7 @@ export async function show(box, { query }, signal) {
   const wanted = query.get("model") ?? (await firstWithText(known, signal));
   const choices = offered.includes(wanted) ? offered : [wanted, ...offered];
   const state = { model: wanted, other: query.get("with") ?? "", typed: query.get("text") ?? "", takesText: true };
+  const parsers = new Map();
   let timer = null;
   let running = new AbortController();
   let choosing = new AbortController();
@@ -39,7 +41,7 @@ export async function show(box, { query }, signal) {
   const hint = h("small", { class: "quiet", id: "text-hint" });
   const output = h("div", { class: "results", "aria-live": "polite" });
   const why = h("div", { class: "why" });
-  const code = snippets("The same call elsewhere", () => tagging.asCode(state.model, state.typed, state.takesText));
+  const code = snippets("The same call elsewhere", () => tagging.asCode(state.model, state.typed, state.takesText, parsers.get(state.model)));
   input.setAttribute("aria-describedby", "text-hint");
 
   fill(box, h("h1", {}, "Playground"),
@@ -60,6 +62,7 @@ export async function show(box, { query }, signal) {
     try {
       const version = await resolve(state.model, AbortSignal.any([signal, current]));
       const signature = signatureOf(version);
+      parsers.set(state.model, signature.structure === "tree");
       state.takesText = signature.text;
       state.example = signature.example ? tagging.typedOf(signature.example, signature.text) : signature.text ? EXAMPLE : "";
       hint.textContent = signature.text ? "" : `${tokensOf(signature)}; an empty line between sentences.`;
@@ -89,7 +92,7 @@ export async function show(box, { query }, signal) {
       const request = tagging.given(typed, takesText);
       code.update();
       const results = await Promise.all([state.model, state.other].filter(Boolean)
-        .map((reference) => tagging.tag(reference, request, current)));
+        .map(async (reference) => ((await parses(reference, current)) ? tagging.parse : tagging.tag)(reference, request, current)));
       if (current.aborted || signal.aborted) return;
       draw(results, request, takesText ? typed.split("\n") : null);
     } catch (error) {
@@ -97,10 +100,20 @@ export async function show(box, { query }, signal) {
     }
   }
 
+  async function parses(reference, current) {
+    if (!parsers.has(reference)) parsers.set(reference, signatureOf(await resolve(reference, current)).structure === "tree");
+    return parsers.get(reference);
+  }
+
   /** Show what was found. `typed` has the lines that were tagged; null for rows of tokens. */
   function draw(results, request, typed) {
     const [first, second] = results;
     const both = second !== undefined;
+    if (results.some((each) => each[0]?.trees)) {
+      fill(output, ...results.map((mine, side) => (mine[0]?.trees
+        ? drawTrees(mine, results[1 - side], request) : h("section", { class: "panel tagged" }, h("h2", {}, mine[0]?.reference), ...mine.map(marked)))));
+      return;
+    }
     fill(output, h("div", { class: both ? "sides" : "" }, ...results.map((mine, side) => {
       const others = side === 0 ? second : first;
       const title = h("h2", {}, mine[0].reference);
@@ -108,9 +121,24 @@ export async function show(box, { query }, signal) {
         title, ...lines(typed, mine.map((each, i) => marked({
           ...each, spans: both ? differing(each.spans, others[i]?.spans ?? []) : each.spans,
           onToken: each.words ? undefined : (token) => explain(each, request, i, token),
-        }))), both && differences(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
+        }))), both && compared(mine, others), !mine[0].calibrated && h("p", { class: "quiet" },
           "This trainer gives no probabilities."), legend(mine), both ? null : alternatives(mine));
     })));
+  }
+
+  /** Show trees below each other: they are wide. `others` has those of another version, if any. */
+  function drawTrees(mine, others, request) {
+    const wrong = (each, i, k) => (others?.[i]?.trees?.[k] ? differences(each, others[i].trees[k]) : undefined);
+    const drawn = mine.flatMap((each, i) => each.trees.map((one, k) => tree({
+      ...one, differs: wrong(one, i, k), onToken: (token) => explain(each, request, i, one.first + token) })));
+    const count = mine.flatMap((each, i) => each.trees.flatMap((one, k) => wrong(one, i, k) ?? [])).filter(Boolean).length;
+    const sure = mine.length === 1 ? mine[0].probability : undefined;
+    return h("section", { class: "panel tagged", "aria-label": `Parsed by ${mine[0].reference}` }, h("h2", {}, mine[0].reference), ...drawn,
+      others?.[0]?.trees && h("p", { class: "quiet" }, count === 0 ? "Same trees as the other version."
+        : `${count} ${count === 1 ? "word has" : "words have"} another head or relation in the other version (red).`),
+      !mine[0].calibrated && h("p", { class: "quiet" }, "This trainer gives no probabilities."),
+      h("p", { class: "quiet" }, "Choose a word or an arc to see why. Dotted arcs are less sure.",
+        sure !== undefined && ` Probability of ${mine[0].trees.length === 1 ? "this tree" : "these trees"}: ${sure < 0.01 ? "below 1 %" : percent(sure)}.`));
   }
 
   async function explain(tagged, request, sentence, token) {
@@ -119,7 +147,7 @@ export async function show(box, { query }, signal) {
       const found = await tagging.explain(tagged.reference, request, sentence, token);
       fill(why, h("section", { class: "panel", "aria-label": "Explanation" },
         h("div", { class: "row spread" }, h("h2", {}, "Why?"), button("Close", "close why", () => fill(why), { class: "small" })),
-        explanation(tagged.tokens[token], found)));
+        found.head ? arcExplanation(tagged.tokens, found) : explanation(tagged.tokens[token], found)));
       why.scrollIntoView({ block: "nearest" });
     } catch (error) {
       fill(why, fault(error));
@@ -148,7 +176,7 @@ function lines(typed, drawn) {
   return typed?.map((line) => (line.trim() === "" ? h("div", { class: "marked" }, " ") : drawn.shift())) ?? drawn;
 }
 
-function differences(mine, others) {
+function compared(mine, others) {
   const count = mine.flatMap((each, i) => differing(each.spans, others[i]?.spans ?? [])).filter((each) => each.differs).length;
   return h("p", { class: "quiet" }, count === 0 ? "Same spans as the other version."
     : `${count} ${count === 1 ? "span differs" : "spans differ"} from the other version (outlined).`);

@@ -16,7 +16,7 @@ const DEFAULT = "sgd-l1";
 /** @param {HTMLElement} box @param {import("../router.js").Address} address @param {AbortSignal} signal */
 export async function show(box, { query }, signal) {
   const [found, known, kinds, sets] = await Promise.all([corpora(), models(), trainers(), presets()]);
-  const usable = found.filter((each) => each.labels.length > 0);
+  const usable = found.filter((each) => each.labels.length > 0 || each.trees);
   if (usable.length === 0) {
     fill(box, h("h1", {}, "Train"), noCorpus());
     return;
@@ -46,18 +46,19 @@ export async function show(box, { query }, signal) {
   function drawForm() {
     const opened = form.querySelector("details")?.open ?? false;
     const trainer = kinds.find((each) => each.kind === state.trainer);
+    const corpus = usable.find((each) => each.id === state.corpus);
     fill(form,
       field("Corpus", select(usable.map((each) => [each.id, `${corpusName(each)} (${number(each.sentences)} sentences)`]),
         state.corpus, chooseCorpus), fieldFault("/corpus")),
       field("Model name", h("input", { value: state.model, pattern: NAME, required: true, autocomplete: "off", spellcheck: "false",
         maxlength: "64", oninput: (event) => set({ model: event.target.value }) }), { hint: "Small letters, digits, and - _ .", ...fieldFault("/model") }),
-      field("Features", select(sets.map((each) => [each.name, each.name]), state.preset,
+      field("Features", select(sets.filter((each) => each.trees === corpus.trees).map((each) => [each.name, each.name]), state.preset,
         (value) => { set({ preset: value }); drawForm(); }), { hint: sets.find((each) => each.name === state.preset)?.summary, ...fieldFault("/features") }),
       field("Trainer", select(kinds.map((each) => [each.kind, each.kind]), state.trainer,
         (value) => { set({ trainer: value, fields: {} }); drawForm(); }), { hint: plain(trainer?.summary), ...fieldFault("/trainer") }),
       h("details", { open: opened }, h("summary", {}, "More"), h("div", { class: "fields" },
         field("Dev set", select([["0.1", "10 % of the corpus"], ["0.2", "20 % of the corpus"], ["", "none"],
-          ...usable.filter((each) => each.id !== state.corpus).map((each) => [each.id, corpusName(each)])],
+          ...usable.filter((each) => each.id !== state.corpus && each.trees === corpus.trees).map((each) => [each.id, corpusName(each)])],
         state.dev, (value) => set({ dev: value })), fieldFault("/dev")),
         text("Promote to alias", "promote", "Empty: no alias moves.", "/promote"),
         text("Stop after passes without a better score", "patience", "Empty: all passes.", "/stop/patience", "numeric"),
@@ -69,7 +70,10 @@ export async function show(box, { query }, signal) {
 
   /** The corpus of a training is not its dev set too. */
   function chooseCorpus(value) {
-    set({ corpus: value, ...(state.dev === value ? { dev: "0.1" } : {}) });
+    const [before, next] = [state.corpus, value].map((id) => usable.find((each) => each.id === id));
+    const other = before.trees !== next.trees;
+    set({ corpus: value, ...(state.dev === value || (other && !Number(state.dev)) ? { dev: "0.1" } : {}),
+      ...(other && { preset: presetOf(next, sets) }) });
     note({ corpus: value });
     drawForm();
   }
@@ -179,7 +183,7 @@ function nameOf(corpus) {
 function presetOf(corpus, sets) {
   const spans = corpus.labels.some((each) => /^[BIESLUM]-./.test(each));
   const words = corpus.labels.length > 1 && corpus.labels.every((each) => /^[BIESLUMO]$/.test(each));
-  const wanted = words ? "segmentation" : spans ? "ner" : "pos";
+  const wanted = corpus.trees ? "parsing" : words ? "segmentation" : spans ? "ner" : "pos";
   return sets.some((each) => each.name === wanted) ? wanted : sets[0].name;
 }
 
