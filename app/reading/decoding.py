@@ -1,5 +1,6 @@
 """Uploads are decoded, checked and parsed piece by piece: a text is never in memory as a whole."""
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,6 +79,15 @@ class Decoding(Generic[T]):
 
     def read(self, raw: IO[bytes]) -> DecodedUpload[T]:
         """Read a whole body. Check that it is complete, and return the object that the reader parsed."""
+        try:
+            return self._read(raw)
+        except BaseException:
+            # Otherwise it writes the end of its frame when it is collected, into what is written by then.
+            with contextlib.suppress(OSError):
+                self._packed.close()
+            raise
+
+    def _read(self, raw: IO[bytes]) -> DecodedUpload[T]:
         raw.seek(0)
         while chunk := raw.read(STEP_BYTES):
             for piece in self._body.feed(chunk):

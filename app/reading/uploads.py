@@ -1,9 +1,7 @@
 """Uploads: received to a file, and read from there with limited memory."""
 
-import asyncio
 import contextlib
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from typing import IO, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from tagsmith.app.http.problems import TooSlow
+from tagsmith.app.http.pace import Pace
 from tagsmith.app.reading.bounded import BoundedCalls
 from tagsmith.core.base.errors import TooLarge, Unavailable
 
@@ -24,9 +22,6 @@ BATCH_BYTES = 1 << 20
 #: Up to this size, compressed and decompressed, files are read in the process that serves: 0.01 s faster. The hungriest
 #: format takes about fifty times as much memory.
 INLINE_BYTES = 256 << 10
-#: A body that stops is given up after this time. One that arrives may take longer, at this rate.
-GRACE_S = 20.0
-LEAST_BYTES_PER_S = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +73,8 @@ class Uploads:
             except TooLarge:
                 if small == max_decoded_bytes:
                     raise
+                # What the attempt has decoded is partly in the buffer of this process, and would overwrite the text.
+                await self.in_thread(_empty, received.packed)
         return await self.bounded(function, files, *arguments, max_decoded_bytes)
 
     async def sized(
@@ -139,19 +136,22 @@ def _write(file: IO[bytes], batch: bytes) -> None:
         file.flush()
 
 
+def _empty(file: IO[bytes]) -> None:
+    """Remove the content of a file, also what is not written yet."""
+    with storage_errors():
+        file.seek(0)
+        file.truncate()
+
+
 async def _in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks of a body. Raise TooSlow if it stops, or is slower than `LEAST_BYTES_PER_S` for long."""
-    began, received = time.monotonic(), 0
+    """Yield the chunks of a body. Raise TooSlow if it stops, or is too slow for long."""
+    pace = Pace()
     while True:
-        left_s = began + GRACE_S + received / LEAST_BYTES_PER_S - time.monotonic()
         try:
-            async with asyncio.timeout(max(left_s, 0)):
-                chunk = await anext(body)
+            chunk = await pace.awaited(anext(body))
         except StopAsyncIteration:
             return
-        except TimeoutError:
-            raise TooSlow("The upload does not arrive in time. Send it again.") from None
-        received += len(chunk)
+        pace.count(len(chunk))
         yield chunk
 
 

@@ -117,6 +117,8 @@ _POSITIVE = Accepts("a positive number")
 Positive = Annotated[int, Field(gt=0), _POSITIVE]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), _POSITIVE]
 Count = Annotated[int, Field(ge=0), Accepts("0 or more")]
+#: A hundred years: dates beyond the year 9999 or before the first cannot be computed with.
+Days = Annotated[int, Field(ge=0, le=36_500), Accepts("0 to 36500")]
 Port = Annotated[int, Field(ge=0, le=65535), Accepts("a port from 0 to 65535")]
 Directory = Annotated[Path, AfterValidator(_absolute)]
 QueueNames = Annotated[str, AfterValidator(_queue_names), Accepts(f"some of {', '.join(QUEUES)}")]
@@ -282,23 +284,23 @@ class Settings(BaseSettings):
             " to the time that a load balancer needs to notice."
         ),
     )
-    keep_jobs_days: Count = Field(
+    keep_jobs_days: Days = Field(
         90,
         description=(
             "Jobs are deleted this many days after their end, with their events and output. Versions and their"
             " evaluations stay. 0 keeps all jobs."
         ),
     )
-    keep_events_days: Count = Field(
+    keep_events_days: Days = Field(
         90, description="Events of a job are deleted this many days after its end. 0 keeps them with the job."
     )
-    keep_outputs_days: Count = Field(
+    keep_outputs_days: Days = Field(
         30,
         description=(
             "Outputs of `tag` and `rank` jobs are deleted this many days after the end. 0 keeps them with the job."
         ),
     )
-    keep_checkpoints_days: Count = Field(
+    keep_checkpoints_days: Days = Field(
         90,
         description=(
             "Paused jobs are cancelled when their checkpoint, which takes space, is this many days old. 0 keeps them."
@@ -306,9 +308,10 @@ class Settings(BaseSettings):
     )
     keep_responses_days: Positive = Field(
         1,
+        le=36_500,
         description="Days within which a request that is repeated with its `Idempotency-Key` is not carried out again.",
     )
-    keep_audit_days: Count = Field(
+    keep_audit_days: Days = Field(
         400, description="Entries of the audit are deleted after this many days. 0 keeps all entries."
     )
     max_losses: Positive = Field(

@@ -1,15 +1,17 @@
 """Input that was made to take time or memory, or to reach code that expects something else."""
 
+import gzip
 import io
 import socket
 import zipfile
+from functools import partial
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from tagsmith.app.http import bodies, problems
+from tagsmith.app.http import bodies, pace, problems
 from tagsmith.app.reading import uploads
 from tagsmith.app.tagging import parsing, service
 from tagsmith.app.tagging.spans import _joined
@@ -91,14 +93,29 @@ def test_the_name_of_a_file_has_no_control_characters(http: httpx.Client) -> Non
     assert (response.status_code, response.json()["name"]) == (201, "a[31mb")
 
 
-def test_an_upload_that_stops_is_given_up(server: ThreadServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "GRACE_S", 0.3)
+@pytest.mark.parametrize("path", ["/corpora?format=conll", "/tag", "/jobs"])
+@pytest.mark.parametrize("begun", ["", " "])
+def test_a_body_that_stops_is_given_up_with_its_connection(
+    server: ThreadServer, monkeypatch: pytest.MonkeyPatch, path: str, begun: str
+) -> None:
+    monkeypatch.setattr(pace, "GRACE_S", 0.3)
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 30) as connection:
-        head = f"POST /corpora?format=conll HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000\r\n\r\nx"
-        connection.sendall(head.encode())
-        answer = connection.recv(4096)
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000\r\n"
+        connection.sendall(f"{head}Content-Type: application/json\r\n\r\n{begun}".encode())
+        answer = b"".join(iter(partial(connection.recv, 4096), b""))
     assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"body_timeout" in answer
+
+
+def test_a_small_file_of_a_large_repetitive_text_is_read_whole(http: httpx.Client) -> None:
+    # Small enough to be read in the process that serves, until its text is found to be too large for that.
+    text = ("\n".join(f"repeated{k} O" for k in range(20)) + "\n\n").encode() * 1500
+    packed = gzip.compress(text)
+    assert len(packed) < uploads.INLINE_BYTES < len(text)
+    response = http.post("/corpora?format=conll", content=packed)
+    assert response.status_code == 201, response.text
+    assert response.json()["sentences"] == 1500
 
 
 class _Model:

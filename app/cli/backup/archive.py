@@ -171,6 +171,8 @@ class BackupReader:
             zlib.error,
             struct.error,
             EOFError,
+            OSError,  # a place before the beginning of the file
+            AttributeError,  # a manifest of another shape
             KeyError,
             TypeError,
             ValueError,

@@ -1,4 +1,4 @@
-"""Limit of request bodies: at most the limit of the route is read, regardless of Content-Length.
+"""Limit of request bodies: at most the limit of the route is read, regardless of Content-Length, and not too slowly.
 
 A request can be refused before its body was read. Many clients do not look for a response while they send, and see
 only a connection that was reset. So the rest of a refused body is read and dropped, within limits, before the response.
@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagsmith.app.http import problems
 from tagsmith.app.http.memory import COUNTED_BYTES, RequestMemory
+from tagsmith.app.http.pace import Pace
 from tagsmith.app.http.policy import MAX_SPEC_BYTES, BodyLimit, RoutePolicy, policy_of
 from tagsmith.core.base.errors import TooLarge
 from tagsmith.core.service.settings import Settings
@@ -40,9 +41,16 @@ class BodyLimiter:
         if kept:
             limit = min(limit, memory.limit_bytes)
 
+        pace = Pace() if kept else None
+
         async def counted() -> Message:
             nonlocal received, held, more
-            message = await receive()
+            # Uploads and streams have a pace of their own. After the body, this waits for the end of the connection.
+            if pace is not None and more:
+                message = await pace.awaited(receive())
+                pace.count(len(message.get("body", b"")))
+            else:
+                message = await receive()
             received += len(message.get("body", b""))
             more = bool(message.get("more_body"))
             if received > limit:
@@ -54,8 +62,11 @@ class BodyLimiter:
 
         async def sent(message: Message) -> None:
             refused = message["type"] == "http.response.start" and message["status"] >= 400
-            if refused and more and (received or not waits):
-                await _drop(receive)
+            if refused and more:
+                is_over = pace is not None and pace.is_over
+                if is_over or (waits and not received) or not await _drop(receive):
+                    # The rest of the body would keep the connection busy for as long as its client likes.
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
             await send(message)
 
         if content_type is None:
@@ -106,15 +117,16 @@ def _two_types() -> problems.Malformed:
     return problems.Malformed("The request has two Content-Type headers. Send one.", code="repeated_header")
 
 
-async def _drop(receive: Receive) -> None:
-    """Read the rest of a body and drop it."""
+async def _drop(receive: Receive) -> bool:
+    """Read the rest of a body and drop it. Return whether its end was reached."""
     dropped = 0
     with anyio.move_on_after(DROPPED_S):
         while dropped < DROPPED_BYTES:
             message = await receive()
             dropped += len(message.get("body", b""))
             if not message.get("more_body"):
-                return
+                return True
+    return False
 
 
 def _too_large(limit: int) -> TooLarge:
