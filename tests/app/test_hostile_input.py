@@ -123,13 +123,14 @@ class _Model:
 
     def __init__(self, labels: int, steps: int) -> None:
         self.tagger = self
+        self.is_parser = False
         self.transitions_per_token = labels * labels
         self.steps_per_character = steps
 
 
 @pytest.mark.parametrize(("labels", "steps", "quick"), [(20, 0, True), (4_096, 0, False), (20, 6_000, False)])
 def test_models_that_take_long_are_not_run_on_the_event_loop(labels: int, steps: int, quick: bool) -> None:
-    assert service._is_quick(_Model(labels, steps), 500, 2_500) is quick  # type: ignore[arg-type]
+    assert service._is_quick(_Model(labels, steps), 500, 0, 2_500) is quick  # type: ignore[arg-type]
 
 
 def test_the_best_combinations_of_sentences_are_those_of_all_combinations() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tagsmith.app.tagging import parsing, service
+from tagsmith.app.tagging import answers, parsing
 from tagsmith.core.base.errors import TagsmithError, TooLarge
 from tagsmith.core.base.json_cut import cut_array
 
@@ -133,11 +133,11 @@ def test_a_long_sentence_is_cut_inside() -> None:
 
 @given(st.lists(st.integers(0, 9).map(lambda tokens: ["w"] * tokens), max_size=20), st.integers(1, 12))
 def test_parts_of_sentences_are_all_sentences_in_order(sentences: list[list[str]], size: int) -> None:
-    before, service.PART_TOKENS = service.PART_TOKENS, size
+    before, answers.PART_TOKENS = answers.PART_TOKENS, size
     try:
-        parts = list(service._parts(sentences, sum(map(len, sentences))))
+        parts = list(answers.parts_of(sentences))
     finally:
-        service.PART_TOKENS = before
+        answers.PART_TOKENS = before
     assert list(itertools.chain.from_iterable(parts)) == sentences
     assert all(sum(map(len, part[:-1])) <= size for part in parts)
 

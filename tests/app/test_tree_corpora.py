@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from tagsmith.client import Client
 from tagsmith.core.registry import models
@@ -104,30 +103,17 @@ def test_faulty_trees_are_refused_with_their_lines(http: httpx.Client) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        samples.spec(""),
-        {"kind": "tune", "search": {"kind": "grid", "fields": {"trainer.l1": [0.1, 1.0]}}, "folds": 2},
-        {"kind": "evaluate", "models": ["tags"]},
-    ],
-    ids=lambda spec: spec["kind"],
-)
-def test_jobs_that_need_labels_refuse_trees(http: httpx.Client, spec: dict[str, Any]) -> None:
-    body = {**spec, "corpus": upload(http)["id"]}
-    assert_problem(
-        http.post("/jobs", json=body),
-        422,
-        "unlabelled_corpus",
-        pointer="/corpus",
-        reason="has dependency trees",
-    )
+def test_features_of_labels_are_refused_for_trees(http: httpx.Client) -> None:
+    body = {**samples.spec(""), "corpus": upload(http)["id"]}
+    assert_problem(http.post("/jobs", json=body), 422, "invalid_spec", pointer="/features/templates")
 
 
-def test_trees_are_refused_as_a_dev_set(http: httpx.Client) -> None:
+def test_a_dev_set_has_trees_if_and_only_if_the_training_corpus_has(http: httpx.Client) -> None:
     plain = upload(http, samples.TEXT, name="labels")
     body = samples.spec(plain["id"], dev={"corpus": upload(http)["id"]})
-    assert_problem(http.post("/jobs", json=body), 422, "unlabelled_corpus", pointer="/dev/corpus")
+    assert_problem(
+        http.post("/jobs", json=body), 422, "corpora_differ", pointer="/dev/corpus", reason="has trees"
+    )
 
 
 def test_a_tagger_replaces_trees_by_its_labels(

@@ -203,7 +203,7 @@ def test_the_file_of_a_trained_model_waits_for_room(tmp_path: Path, monkeypatch:
     spec = train.TrainSpec.model_validate(train.KIND.examples["train"].spec)
     trained: Any = SimpleNamespace(
         **dict.fromkeys(("model", "objective", "active_features", "train_seconds", "passes", "stop_reason")),
-        metrics={"dev": {}},
+        metrics={"dev": {"score": "f1"}},
         curve=[],
         warnings=(),
     )

@@ -74,7 +74,7 @@ class TreeScratch(NamedTuple):
     elimination: Elimination
 
 
-class Memory(NamedTuple):
+class TreeMemory(NamedTuple):
     """The arrays that all buffers are parts of."""
 
     floats: Floats
@@ -92,10 +92,10 @@ def row_width(n: int) -> int:
     return n // v.LANES * v.LANES + v.LANES
 
 
-def memory_for(longest: int) -> Memory:
+def memory_for(longest: int) -> TreeMemory:
     """Allocate memory for sentences of up to `longest` words."""
     floats, integers, places = _sizes(longest)
-    return Memory(v.zeros(floats, np.float64), np.zeros(integers, np.int32), np.zeros(places, np.int64))
+    return TreeMemory(v.zeros(floats, np.float64), np.zeros(integers, np.int32), np.zeros(places, np.int64))
 
 
 def tree_scratch(longest: int) -> TreeScratch:

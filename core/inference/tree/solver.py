@@ -21,7 +21,7 @@ from tagsmith.core.inference.tree.inside_outside import projective_log_z, projec
 from tagsmith.core.inference.tree.matrix_tree import spanning_log_z, spanning_marginals
 from tagsmith.core.inference.tree.projective import projective_tree
 from tagsmith.core.inference.tree.rules import TreeRules
-from tagsmith.core.inference.tree.scratch import Floats, Integers, Memory, divided, memory_for, sizes
+from tagsmith.core.inference.tree.scratch import Floats, Integers, TreeMemory, divided, memory_for, sizes
 from tagsmith.core.inference.tree.spanning import spanning_tree
 
 _BITS = 64
@@ -45,7 +45,7 @@ class Solver(NamedTuple):
     )
     marginals: Floats  # (N * N,) likewise
     heads: Integers  # (N,) of the best tree: -1, then the head of each word
-    memory: Memory
+    memory: TreeMemory
     longest: int
     address: int
 
@@ -95,7 +95,7 @@ _ends_in_kernels = inlined(_ends)
 def solver_of(b: SolverBlock) -> Solver:
     """Divide a block into the buffers of a solver."""
     matrix, matrices, heads, floats, integers, places = _ends_in_kernels(b.longest)
-    memory = Memory(
+    memory = TreeMemory(
         b.block[heads:floats],
         b.block[floats:integers].view(np.int32),
         b.block[integers:places].view(np.int64),

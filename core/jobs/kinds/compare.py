@@ -153,7 +153,7 @@ def _run(spec: CompareSpec, resources: JobResources) -> JobRun:
 
 def _table(result: Stored) -> str:
     """One row per trainer."""
-    columns = [*_FIRST_COLUMNS, *_SCORES[result["score"]], *_LAST_COLUMNS]
+    columns = [*_FIRST_COLUMNS, *_SCORES[result.get("score", "f1")], *_LAST_COLUMNS]
     rows = [[*(row.get(name) for name in columns), error_of(row)] for row in result["table"]]
     return csv_of([*columns, "error"], rows)
 

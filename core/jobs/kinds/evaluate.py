@@ -176,7 +176,7 @@ def _said(metrics: Metrics | TreeMetrics) -> str:
 def _table(result: Stored) -> str:
     """One row per version."""
     models = result["models"]
-    names = _TREE_METRICS if models[0]["metric"] == "uas" else _METRICS
+    names = _TREE_METRICS if models[0].get("metric") == "uas" else _METRICS
     rows = [[row["model"], row["version"], *(row["metrics"][name] for name in names)] for row in models]
     return csv_of(["model", "version", *names], rows)
 
