@@ -15,6 +15,7 @@ from tagsmith.core.corpus.synthetic.generate import generate
 from tagsmith.core.jobs import kinds
 from tagsmith.core.model import file
 from tagsmith.wire import Job
+from tests import parsers
 from tests.training import train
 
 #: Versions of each model, corpora and lexicons that jobs name; of each there are others too, that can be deleted.
@@ -29,6 +30,8 @@ TEXT = b"".join(generate("references", 60, 1))
 #: Without the column in the middle: a model of this tags plain tokens, and text.
 WORDS = re.sub(rb"(?m)^(\S+)\s.*\s(\S+)$", rb"\1 \2", TEXT)
 MODELS = {"first": TEXT, "second": WORDS}
+#: A model of words that finds heads instead of labels.
+PARSER = "parser"
 #: Models that can be deleted: no alias points to them.
 SPARE_MODELS = tuple(f"spare-{n}" for n in range(SPARE))
 
@@ -44,12 +47,14 @@ class Seeds:
     #: By state (`waiting`, `paused`, `cancelled`), `unwanted` (to be cancelled), `spare` (to be deleted), and by kind
     #: if they succeeded.
     jobs: dict[str, list[str]]
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = (*MODELS, PARSER)
     spare_models: tuple[str, ...] = SPARE_MODELS
     aliases: tuple[str, ...] = ("champion", "next")
     versions: tuple[int, ...] = tuple(range(1, VERSIONS + SPARE + 1))
     #: References to versions, all different.
-    references: tuple[str, ...] = tuple(f"{name}:{n}" for name in MODELS for n in range(1, VERSIONS + 1))
+    references: tuple[str, ...] = tuple(
+        f"{name}:{n}" for name in (*MODELS, PARSER) for n in range(1, VERSIONS + 1)
+    )
     #: A model file, to be imported.
     artifact: bytes = field(default=b"", repr=False)
 
@@ -66,10 +71,12 @@ def artifact(text: bytes) -> bytes:
 
 def plant(url: str, key: str | None, *, workers: bool) -> Seeds:
     """Create some things of each kind; with workers, also finished jobs of each kind."""
-    files = {name: artifact(text) for name, text in MODELS.items()}
+    files = {name: artifact(text) for name, text in MODELS.items()} | {PARSER: parsers.model_file("form")}
     with Client(url, key=key) as client:
         texts = [*MODELS.values()] * (KEPT // len(MODELS)) + [TEXT] * SPARE
         corpora = [client.upload(text, name="seed").id for text in texts]
+        trees = {"columns": "form", "label": "tree"}
+        corpora[KEPT - 1] = client.upload(parsers.text(20), "seed", "conllu", trees).id
         lexicons = [client.upload_lexicon(f"Ada\nGrace {n}\n".encode()).id for n in range(KEPT + SPARE)]
         for name, content in files.items():
             for _ in range(VERSIONS + SPARE):

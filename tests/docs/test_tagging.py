@@ -11,6 +11,8 @@ import pytest
 from tagsmith.app.tagging import lines, parsing, service
 from tagsmith.app.tagging.serving import Served
 from tagsmith.core.base.steps import finished
+from tagsmith.core.corpus.corpus import Corpus
+from tagsmith.core.corpus.formats import registry as formats
 from tagsmith.core.corpus.formats.conll import read_conll
 from tagsmith.core.jobs import kinds
 from tagsmith.core.jobs.kinds.train import TrainSpec
@@ -21,15 +23,27 @@ from tests.training import train
 PATH = Path(__file__).parents[2] / "docs" / "tagging.md"
 PAGE = PATH.read_text(encoding="utf-8")
 TEXTS = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-SPEC, *BLOCKS = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+(TREES,) = re.findall(r"```conllu\n(.*?)```", PAGE, re.DOTALL)
+ALL_BLOCKS = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+SPECS = {block["model"]: block for block in ALL_BLOCKS if block.get("kind") == "train"}
+BLOCKS = [block for block in ALL_BLOCKS if block.get("kind") != "train"]
 
 
 @pytest.fixture(scope="module")
-def served() -> Served:
-    job = kinds.parse_job(SPEC)
+def models() -> dict[str, Served]:
+    """The models that the page describes."""
+    trees = {"columns": "form,upos", "label": "tree"}
+    corpora = {
+        "chunker": read_conll([TEXTS[0].encode()], max_line_bytes=1000),
+        "parser": formats.read([TREES.encode()], "conllu", max_line_bytes=1000, options=trees),
+    }
+    return {name: _served(name, spec, corpora[name]) for name, spec in SPECS.items()}
+
+
+def _served(name: str, spec: Any, corpus: Corpus) -> Served:
+    job = kinds.parse_job(spec)
     assert isinstance(job, TrainSpec)
-    corpus = read_conll([TEXTS[0].encode()], max_line_bytes=1000)
-    return Served(Target("chunker", 1, ""), Tagger(finished(train(job, corpus, None)).model))
+    return Served(Target(name, 1, ""), Tagger(finished(train(job, corpus, None)).model))
 
 
 def near(value: Any) -> Any:
@@ -48,11 +62,12 @@ def answered(served: Served, request: Any) -> Any:
 @pytest.mark.parametrize(
     ("request_", "answer"), list(zip(BLOCKS[::2], BLOCKS[1::2], strict=True)), ids=range(len(BLOCKS) // 2)
 )
-def test_examples_are_answered_as_shown(served: Served, request_: Any, answer: Any) -> None:
-    assert answered(served, request_) == near(answer)
+def test_examples_are_answered_as_shown(models: dict[str, Served], request_: Any, answer: Any) -> None:
+    assert answered(models[request_["model"]], request_) == near(answer)
 
 
-def test_the_stream_is_answered_as_shown(served: Served) -> None:
+def test_the_stream_is_answered_as_shown(models: dict[str, Served]) -> None:
+    served = models["chunker"]
     given, shown = (text.encode().splitlines() for text in TEXTS[1:])
     stream = lines.Lines(served, lines.options_of(given[0]), lines.LineLimits(1000, 1000))
     assert [json.loads(line) for line in stream.batch(given[1:], 2)[0].splitlines()] == [
