@@ -84,7 +84,7 @@ class Decoding(Generic[T]):
         except BaseException:
             # Otherwise it writes the end of its frame when it is collected, into what is written by then.
             with contextlib.suppress(OSError):
-                self._packed.close()
+                self._packed.close()  # type: ignore[no-untyped-call]
             raise
 
     def _read(self, raw: IO[bytes]) -> DecodedUpload[T]:
