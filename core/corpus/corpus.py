@@ -26,6 +26,10 @@ TREES_NOT_LABELS = (
 )
 
 
+#: The relation of words that have none.
+NO_RELATION = "_"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Column:
     """One column: a vocabulary, and the id of each token's value in it."""
@@ -51,6 +55,12 @@ class Trees:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", readonly(self.heads, np.int32))
+
+    @property
+    def has_relations(self) -> bool:
+        """Whether relations can be learned: there are at least two, and every word has one."""
+        present = np.unique(self.relations.ids)
+        return present.size > 1 and not bool((present == self.relations.vocabulary.id_of(NO_RELATION)).any())
 
     def of_tokens(self, tokens: Places) -> "Trees":
         """Return the trees of whole sentences, given by their tokens."""

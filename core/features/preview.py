@@ -219,8 +219,8 @@ def _count_arcs(features: Features, corpus: Corpus, lexicons: Lexicons) -> Previ
     coder, codes = Coder.trained(features, corpus, lexicons)
     slots, heads = arc_slots_of(features, coder.vocabularies), corpus.trees.heads
     index = build_arcs(slots, codes, corpus.offsets, heads, features.cutoff)
-    names_of, gold = np.unique(corpus.trees.relations.ids, return_inverse=True)
-    relations = len(names_of) if features.relations and len(names_of) > 1 else 0
+    present, gold = np.unique(corpus.trees.relations.ids, return_inverse=True)
+    relations = len(present) if features.relations and corpus.trees.has_relations else 0
     parameters, least = index.size * (1 + relations), features.weights.min_frequency
     if features.weights.seen_pairs or least > 0:
         found = index.look_up_gold(codes, corpus.offsets, heads)

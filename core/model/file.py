@@ -23,9 +23,9 @@ from tagsmith.core.features.columns.coder import Coder, DerivedColumn
 from tagsmith.core.features.index import Slots, columns_of_values
 from tagsmith.core.features.resolve import restored
 from tagsmith.core.features.resolved import BagTemplate
-from tagsmith.core.inference.tree.rules import TreeRules
+from tagsmith.core.inference.tree.rules import HEAD, TreeRules
 from tagsmith.core.model import matchers
-from tagsmith.core.model.model import ARC, EdgeAttributes, ModelAttributes, SparseModel
+from tagsmith.core.model.model import EdgeAttributes, ModelAttributes, SparseModel
 from tagsmith.core.model.use.usage import Usage
 
 MAGIC = b"TAGSMTH\x02"
@@ -215,7 +215,7 @@ def _arcs_are_sound(model: SparseModel) -> bool:
     """Whether the attributes of a parser are sound. It has neither transitions nor bags."""
     a, places = model.attributes, model.arc_places
     return (
-        model.labels[0] == ARC
+        model.labels[0] == HEAD
         and not model.transitions.any()
         and not model.bags
         and a.size == a.singles

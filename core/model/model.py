@@ -18,9 +18,6 @@ from tagsmith.core.features.templates.template import Template
 from tagsmith.core.inference.tree.rules import TreeRules
 from tagsmith.core.model.use.usage import UNKNOWN, Usage
 
-#: The first label of a parser.
-ARC = "(head)"
-
 
 @dataclass(frozen=True, eq=False)
 class ModelAttributes:
@@ -59,7 +56,7 @@ class EdgeAttributes:
 class SparseModel:
     """A model with everything that tagging or parsing needs. Immutable; its arrays can be mapped from a file.
 
-    The first label of a parser is `ARC`: its weights score arcs. The others are relations.
+    The first label of a parser is `HEAD`: its weights score arcs. The others are relations.
     """
 
     labels: tuple[str, ...]

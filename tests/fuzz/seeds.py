@@ -15,7 +15,7 @@ import zstandard
 
 from tagsmith.core.corpus.synthetic.generate import generate
 from tagsmith.core.model.file import save
-from tests.core.model.forging import rich_model, taken_apart, words_model
+from tests.core.model.forging import rich_model, taken_apart, trees_model, words_model
 from tests.core.model.strings import StringCrf, expanded
 
 CORPORA: dict[str, list[bytes]] = {
@@ -132,7 +132,7 @@ def models() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         found = []
-        for model in (rich_model(), words_model()):
+        for model in (rich_model(), words_model(), trees_model()):
             save(model, path)
             found.append(path.read_bytes())
             path.unlink()

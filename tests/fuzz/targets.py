@@ -167,7 +167,8 @@ def _imported(content: bytes, given: importing.ModelFormat | None) -> object:
     if model.features.columns:
         rows = [[row[: model.features.columns] for row in sentence] for sentence in SENTENCES]
         if model.features.columns <= len(SENTENCES[0][0]):
-            assert [len(tags) for tags in tagger.tag(rows)] == [3, 1, 1]
+            found = [each.heads for each in tagger.parse(rows)] if tagger.is_parser else tagger.tag(rows)
+            assert [len(each) for each in found] == [3, 1, 1]
     "".join(
         [*(model.attribute_name(i) for i in range(min(100, model.attributes.size))), *model.labels]
     ).encode()

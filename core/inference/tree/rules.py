@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+#: The first label of a parser: it scores arcs. The others are relations.
+HEAD = "(head)"
+
 
 class TreeRules(NamedTuple):
     """Whether there are trees at all, and which ones are possible."""

@@ -15,10 +15,8 @@ from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.evaluate.trees import TreeMetrics, evaluate, punctuation, usable_relations
 from tagsmith.core.features.arcs import arc_of
 from tagsmith.core.features.resolved import Features
-from tagsmith.core.inference.tree.rules import TreeRules
+from tagsmith.core.inference.tree.rules import HEAD, TreeRules
 
-#: The label that scores an arc. It is followed by the relations.
-HEAD = "(head)"
 #: Columns that hold the words of a corpus, by name; otherwise the first column does.
 _FORMS = ("form", "word", "token")
 

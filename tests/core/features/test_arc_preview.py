@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tagsmith.core.base.errors import Invalid
+from tagsmith.core.corpus.corpus import Column, Corpus, Trees
+from tagsmith.core.corpus.vocabulary import Vocabulary
 from tagsmith.core.features import preview
 from tagsmith.core.features.resolved import ExistingWeights
 from tests.core.model.parsers import SPEC, TEMPLATES, corpus_of_trees, features_of, rows_of
@@ -50,6 +52,16 @@ def test_attributes_and_weights_of_gold_arcs_are_counted() -> None:
         expected += sum(count >= least for (name, _), count in pairs.items() if name in kept)
         assert seen.parameters == expected
     assert preview.count(replace(features, relations=False), corpus).parameters == len(kept)
+    assert preview.count(features, _without_relations(corpus)).parameters == len(kept)
+
+
+def _without_relations(corpus: Corpus) -> Corpus:
+    """The corpus with words that have no relation."""
+    assert corpus.trees is not None
+    relations = corpus.trees.relations
+    names = ["_", *relations.vocabulary.strings()[1:]]
+    unknown = Column(relations.name, Vocabulary.from_strings(names), relations.ids)
+    return replace(corpus, trees=Trees(corpus.trees.heads, unknown))
 
 
 def test_previews_of_arcs_have_limits() -> None:

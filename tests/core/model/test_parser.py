@@ -22,6 +22,7 @@ from tagsmith.core.model.tagger import Tagger
 from tagsmith.core.model.templates import template_sizes
 from tagsmith.core.pipeline.build import build_model
 from tests.core.inference.tree import enumeration
+from tests.core.model.forging import words_model
 from tests.core.model.parsers import (
     StringParser,
     compiled_trees,
@@ -189,6 +190,8 @@ def test_parsers_do_not_tag_and_taggers_do_not_parse(model: SparseModel) -> None
         decode(tagger, tagger.code([[["a", "X"]]]), DecodingOptions(nbest=2))
     with pytest.raises(Invalid, match="list of tokens"):
         tagger.parse("a b")
+    with pytest.raises(Invalid, match="Use tag"):
+        Tagger(words_model()).parse([["我"]])
 
 
 def test_explanations_add_up_to_the_scores(model: SparseModel, twin: StringParser) -> None:
