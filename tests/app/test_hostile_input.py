@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import socket
 import zipfile
 from functools import partial
@@ -15,7 +16,7 @@ from tagsmith.app.http import bodies, pace, problems
 from tagsmith.app.reading import uploads
 from tagsmith.app.tagging import parsing, service
 from tagsmith.app.tagging.spans import _joined
-from tagsmith.core.base.errors import TooLarge
+from tagsmith.core.base.errors import Invalid, TooLarge
 from tagsmith.core.features import resolve
 from tagsmith.core.model.decoding import Decoded
 from tests.app.servers import ThreadServer
@@ -116,6 +117,13 @@ def test_a_small_file_of_a_large_repetitive_text_is_read_whole(http: httpx.Clien
     response = http.post("/corpora?format=conll", content=packed)
     assert response.status_code == 201, response.text
     assert response.json()["sentences"] == 1500
+
+
+def test_very_many_faults_are_counted_and_not_described() -> None:
+    raw = json.dumps(dict.fromkeys((f"a{i}" for i in range(parsing.MOST_DESCRIBED + 1)), 1)).encode()
+    with pytest.raises(Invalid, match=r"The request has 10,00\d faults") as caught:
+        parsing.parse(raw, None)
+    assert caught.value.faults == ()
 
 
 class _Model:
