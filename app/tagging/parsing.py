@@ -219,10 +219,12 @@ def parse(raw: bytes, found: Plain | None) -> TagRequest:
 def _with_whole_numbers(raw: bytes, refused: ValidationError) -> TagRequest:
     """Parse a rejected request again, with whole floats such as 2.0 as integers. Raise if that fails too."""
     if refused.error_count() > MOST_DESCRIBED:
-        raise Invalid(
+        reason = (
             f"The request has {refused.error_count():,} faults, such as names that it cannot have, or values of "
-            "another type. Compare it with an example in /docs.",
-            code="invalid_request",
+            "another type. Compare it with an example in /docs."
+        )
+        raise Invalid(
+            "The request is not valid.", [Fault(reason, pointer="")], code="invalid_request"
         ) from None
     if any(item["type"] == "int_type" for item in refused.errors(include_url=False, include_context=False)):
         with contextlib.suppress(ValidationError):

@@ -121,9 +121,10 @@ def test_a_small_file_of_a_large_repetitive_text_is_read_whole(http: httpx.Clien
 
 def test_very_many_faults_are_counted_and_not_described() -> None:
     raw = json.dumps(dict.fromkeys((f"a{i}" for i in range(parsing.MOST_DESCRIBED + 1)), 1)).encode()
-    with pytest.raises(Invalid, match=r"The request has 10,00\d faults") as caught:
+    with pytest.raises(Invalid) as caught:
         parsing.parse(raw, None)
-    assert caught.value.faults == ()
+    (fault,) = caught.value.faults
+    assert fault.reason.startswith("The request has 10,00")
 
 
 class _Model:
