@@ -50,6 +50,7 @@ class Preview:
     templates: Printed
     edges: bool
     features: list[list[str]]
+    arcs: list[tuple[int, int]]
     counts: PreviewCounts | None
 
 
@@ -60,6 +61,8 @@ class PreviewSources:
     lexicons: list[LexiconRow]
     corpus: StoredText | None
     max_line_bytes: int
+    #: Whether the corpus has trees; None without a corpus.
+    trees: bool | None = None
 
 
 async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
@@ -67,11 +70,12 @@ async def make(request: PreviewRequest, runtime: "Runtime") -> Preview:
     uploads, texts = runtime.uploads, runtime.texts
     row = None if request.corpus is None else await uploads.in_thread(_row, runtime.database, request.corpus)
     columns = len(request.rows[0]) if row is None else row.columns
-    features = await uploads.in_thread(request.features.resolve, columns)
+    trees = None if row is None else row.trees
+    features = await uploads.in_thread(lambda: request.features.resolve(columns, trees=trees))
     _check_sentence(request.rows, features)
     needed = await uploads.in_thread(_lexicons, runtime.database, request.features)
     corpus = None if row is None else texts.source(row)
-    sources = PreviewSources(needed, corpus, runtime.settings.max_line_bytes)
+    sources = PreviewSources(needed, corpus, runtime.settings.max_line_bytes, trees)
     size_bytes = sum(lexicon.size_bytes for lexicon in needed) + (0 if row is None else row.size_bytes)
     async with AsyncExitStack() as stack:
         opened = [texts.opened(lexicons.blob_id, lexicon.id) for lexicon in needed]
@@ -85,7 +89,7 @@ def read_preview(
     files: Sequence[IO[bytes]], request: PreviewRequest, columns: int | Sequence[str], sources: PreviewSources
 ) -> Preview:
     """Build a preview from the texts in `files`. It is called with limited memory."""
-    features = request.features.resolve(columns)
+    features = request.features.resolve(columns, trees=sources.trees)
     needed: dict[str, Lexicon] = {
         row.id: read_lexicon(known_kind(row.kind), unpacked(file), max_line_bytes=sources.max_line_bytes)
         for row, file in zip(sources.lexicons, files, strict=False)
@@ -101,8 +105,14 @@ def read_preview(
         ),
         edges=features.edges,
         features=preview.names(features, sentence, needed),
+        arcs=_arcs(sentence.tokens) if features.structure == "tree" else [],
         counts=None if corpus is None else preview.count(features, corpus, needed),
     )
+
+
+def _arcs(words: int) -> list[tuple[int, int]]:
+    """Return head and modifier of each entry of the features of trees, as `preview.names` orders them."""
+    return [(head, word) for word in range(1, words + 1) for head in range(words + 1) if head != word]
 
 
 def _expressed(express: Callable[[Sequence[Template]], Any], templates: Sequence[Template]) -> Any:

@@ -44,6 +44,10 @@ class FeaturePreview(WireResponse):
     templates: PrintedTemplates
     edges: bool = Field(description="Whether pairs of labels have weights.")
     features: list[list[str]] = Field(
-        description="The names of the features of each token, in the order of templates."
+        description="The names of the features of each token, in the order of templates; for trees, of each arc."
+    )
+    arcs: list[tuple[int, int]] = Field(
+        default_factory=list,
+        description="For trees: the number of the head (from 1, 0 for the root) and of the word of each arc.",
     )
     counts: FeatureCounts | None = None

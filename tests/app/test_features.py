@@ -8,6 +8,7 @@ from jsonschema_rs import Draft202012Validator
 
 from tagsmith.app.features import routes, service
 from tagsmith.client import ApiError, Client
+from tests import parsers
 from tests.app import samples
 
 pytestmark = pytest.mark.usefixtures("unchanged")
@@ -22,6 +23,12 @@ def corpus_id(client: Client) -> str:
     return client.upload(samples.TEXT).id
 
 
+@pytest.fixture(scope="module")
+def trees_id(client: Client) -> str:
+    options = {"columns": "form,upos", "label": "tree"}
+    return client.upload(parsers.text(5), format="conllu", options=options).id
+
+
 def test_every_feature_of_a_sentence_is_named(client: Client) -> None:
     made = client.preview({"templates": TEMPLATES, "derived": DERIVED}, SENTENCE)
     assert made.features == [
@@ -29,6 +36,25 @@ def test_every_feature_of_a_sentence_is_named(client: Client) -> None:
         ["word[-1]|1[0]=Rockwell|VBD"],  # "said" has no ending of five letters
     ]
     assert (made.columns, made.edges, made.counts) == (2, True, None)
+
+
+def test_features_of_trees_are_those_of_every_arc(client: Client) -> None:
+    templates = [["head.1", "modifier.1", "direction"], ["distance"]]
+    made = client.preview({"templates": templates}, SENTENCE)
+    assert made.arcs == [(0, 1), (2, 1), (0, 2), (1, 2)]
+    assert made.features[1] == ["head.1|modifier.1|direction=VBD|NNP|right", "distance=1"]
+    assert made.templates.short == templates
+    assert client.preview({"templates": TEMPLATES, "derived": DERIVED}, SENTENCE).arcs == []
+
+
+def test_features_of_trees_are_counted_with_the_names_of_the_columns(client: Client, trees_id: str) -> None:
+    made = client.preview({"templates": [["head.upos", "modifier.upos"]]}, SENTENCE, trees_id)
+    assert made.features[0] == ["head.upos|modifier.upos=_B-1|NNP"]
+    assert made.counts is not None
+    assert made.counts.tokens == len([line for line in parsers.text(5).splitlines() if line])
+    with pytest.raises(ApiError) as refused:
+        client.preview({"templates": TEMPLATES, "derived": DERIVED}, SENTENCE, trees_id)
+    assert refused.value.status == 422
 
 
 def test_features_of_label_pairs_stand_last_and_begin_at_the_second_token(client: Client) -> None:
