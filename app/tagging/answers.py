@@ -15,6 +15,9 @@ from tagsmith.wire import TagRequest
 
 #: Memory to decode one sentence. A sentence of a million tokens with 24 labels takes 100 MB.
 MAX_SCRATCH_BYTES = 512 << 20
+#: Memory to parse one sentence, which grows with the square of its length: some 1,000 words. Every thread can take it
+#: for a body of a few kilobytes.
+MAX_PARSING_BYTES = 128 << 20
 #: Maximum number of explained tokens per response. Each explanation is a page of names and numbers.
 MAX_EXPLAINED = 1_000
 
@@ -45,11 +48,12 @@ class Answer:
 
 def check_scratch(tagger: Tagger, longest: int, *, posterior: bool = False) -> None:
     """Raise TooLarge if a sentence is too long for a parser, or for the number of labels of a tagger."""
-    if tagger.scratch_bytes(longest, posterior=posterior) > MAX_SCRATCH_BYTES:
+    limit = MAX_PARSING_BYTES if tagger.is_parser else MAX_SCRATCH_BYTES
+    if tagger.scratch_bytes(longest, posterior=posterior) > limit:
         labels = f" with {len(tagger.labels):,} labels" * (not tagger.is_parser)
         reason = (
             f"{'Parsing' if tagger.is_parser else 'Tagging'} {longest:,} tokens{labels} takes more than "
-            f"{MAX_SCRATCH_BYTES >> 20} MiB. Send shorter sentences."
+            f"{limit >> 20} MiB. Send shorter sentences."
         )
         raise TooLarge(
             "A sentence is too long.", [Fault(reason, pointer="/sentences")], code="too_many_tokens"

@@ -55,7 +55,7 @@ def published(database: Database, server: ThreadServer, tmp_path_factory: pytest
     margin = file.load(folder / "words")
     file.save(replace(margin, usage=replace(margin.usage, calibrated=False)), folder / "margin")
     with database.write() as conn:
-        for name in (*files, "margin"):
+        for name in (*files, "margin", "parser"):
             models.publish(conn, name, NEW, [(folder / name).read_bytes()])
     return folder
 
@@ -241,12 +241,13 @@ def test_a_token_that_conllu_cannot_hold_is_refused_with_its_place(http: httpx.C
 
 
 def test_a_sentence_that_needs_too_much_memory_is_refused_and_the_server_stays_alive(
-    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    http: httpx.Client,
 ) -> None:
-    monkeypatch.setattr(answers, "MAX_SCRATCH_BYTES", 1 << 20)
-    for body in ({"sentences": [["word"] * 1000]}, {"text": "word " * 1000}):
+    for body in ({"sentences": [["w"] * 5000]}, {"text": "w " * 2500}):
         response = http.post("/tag", json={"model": "words", **body})
-        assert_problem(response, 413, "too_many_tokens", reason="Send shorter sentences.")
+        assert_problem(
+            response, 413, "too_many_tokens", reason="takes more than 128 MiB. Send shorter sentences."
+        )
     assert http.get("/livez").status_code == 200
 
 
@@ -299,3 +300,25 @@ def test_the_signature_of_a_parser_says_what_it_is(http: httpx.Client) -> None:
     response = http.post("/tag", json=signature["example"])
     assert is_tree(response.json()["heads"][0])
     assert http.get("/models/tagger/versions/1").json()["signature"]["structure"] == "chain"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("versions/1/features?label=nsubj&top=3", 200),
+        ("versions/1/features?label=(head)", 200),
+        ("versions/1/transitions", 200),
+        ("versions/1/templates", 200),
+        ("versions/1/weights", 200),
+        ("versions/1/artifact", 200),
+        ("versions/1/artifact?format=json", 422),
+        ("versions/1/artifact?format=crfsuite", 422),
+        ("versions/1/artifact?format=wapiti", 422),
+        ("compare?base=1&head=2", 200),
+    ],
+)
+def test_a_parser_can_be_looked_into(http: httpx.Client, path: str, status: int) -> None:
+    response = http.get(f"/models/parser/{path}")
+    assert response.status_code == status, response.text
+    if status == 200 and "features" in path:
+        assert response.json()["data"]
